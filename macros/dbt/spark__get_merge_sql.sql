@@ -1,0 +1,7 @@
+{% macro spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) %}
+    {%- if config.get('meta', {}).get('merged') -%}
+        {{ take_in_pending(target, source, target.identifier.removesuffix('_merged')) }}
+    {%- else -%}
+        {{ dbt.spark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) }}
+    {%- endif -%}
+{% endmacro %}

@@ -1,0 +1,21 @@
+{%- macro changes_to_take_in(log, entity) -%}
+    {%- set taken_in = 0 -%}
+    {%- if execute and is_incremental() -%}
+        {%- set taken_in = (run_query('select max(log_batch) from ' ~ this).rows[0][0] or 0) | int -%}
+    {%- endif -%}
+    {%- set columns = merged_columns(entity) | reject('in', ['is_pending', 'is_new']) -%}
+    select
+        {%- if is_incremental() %}
+        true as is_pending,
+        is_new_key as is_new,
+        {%- else %}
+        -- the first build writes base rows only
+        false as is_pending,
+        false as is_new,
+        {%- endif %}
+        {%- for column in columns %}
+        {{ column }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ log }}
+    where verdict = 'applied' and log_batch > {{ taken_in }}
+{%- endmacro -%}

@@ -1,0 +1,16 @@
+{%- macro take_in_pending(merged, changes, entity) -%}
+    {%- set key = entity_key(entity) -%}
+    merge into {{ merged }} as pending
+    using {{ changes }} as change
+        on
+            -- confines the merge to the few pending files
+            pending.is_pending
+            {%- for column in key %}
+            and pending.{{ column }} = change.{{ column }}
+            {%- endfor %}
+    when matched and {{ total_order('change') }} > {{ total_order('pending') }} then update set
+        {%- for column in merged_columns(entity) if column not in ('is_pending', 'is_new') %}
+        {{ column }} = change.{{ column }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    when not matched then insert *
+{%- endmacro -%}

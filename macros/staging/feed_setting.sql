@@ -1,0 +1,9 @@
+{%- macro feed_setting(feed, setting, default=none) -%}
+    {%- if not execute -%}
+        {{ return(default) }}
+    {%- endif -%}
+    {%- for source in graph.sources.values() if source.source_name == feed -%}
+        {{ return(source.source_meta.get('feed', {}).get(setting, default)) }}
+    {%- endfor -%}
+    {{ exceptions.raise_compiler_error("there is no source '" ~ feed ~ "' with a declared feed.") }}
+{%- endmacro -%}

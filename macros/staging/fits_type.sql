@@ -1,0 +1,35 @@
+{%- macro fits_type(text, data_type, binary_encoding='base64') -%}
+    {%- set day = '[0-9]{4,6}-[0-9]{2}-[0-9]{2}' -%}
+    {%- set time = '[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?' -%}
+    {%- set midnight = '00:00(:00([.]0+)?)?' -%}
+    {%- set zone = '[ ]?(Z|UTC|[+-][0-9]{2}:?([0-9]{2})?)' -%}
+    {%- set value = typed_value(text, data_type, binary_encoding) -%}
+    {%- if data_type == 'string' -%}
+        true
+    {%- elif data_type in ('tinyint', 'smallint', 'int', 'bigint', 'boolean') -%}
+        {{ value }} is not null
+    {%- elif data_type in ('float', 'double') -%}
+        {{ value }} is not null and (abs({{ value }}) <> double('infinity') or lower({{ text }}) rlike 'inf')
+    {%- elif data_type.startswith('decimal') -%}
+        {%- set scale = _decimal_digits(data_type)[1] -%}
+        {{ value }} is not null and case
+            when {{ text }} rlike '[eE]' then double({{ value }}) = try_cast({{ text }} as double)
+            else {{ text }} not rlike '[.][0-9]{{ '{' ~ scale ~ '}' }}[0-9]*[1-9]'
+        end
+    {%- elif data_type == 'date' -%}
+        {{ value }} is not null and {{ text }} rlike '^{{ day }}([T ]{{ midnight }}({{ zone }})?)?$'
+    {%- elif data_type == 'timestamp' -%}
+        {{ value }} is not null and {{ text }} rlike '^{{ day }}([T ]{{ time }}({{ zone }})?)?$'
+    {%- elif data_type == 'timestamp_ntz' -%}
+        {{ value }} is not null and {{ text }} rlike '^{{ day }}([T ]{{ time }})?$'
+    {%- elif data_type == 'binary' and binary_encoding == 'base64' -%}
+        length({{ text }}) % 4 = 0 and {{ text }} rlike '^[A-Za-z0-9+/]*={0,2}$'
+    {%- elif data_type == 'binary' -%}
+        length({{ text }}) % 2 = 0 and {{ text }} rlike '^[A-Fa-f0-9]*$'
+    {%- else -%}
+        {{ exceptions.raise_compiler_error(
+            "fits_type: no column can be declared as '" ~ data_type ~ "'. Types are: string, boolean, tinyint, "
+            ~ "smallint, int, bigint, float, double, decimal(p,s), date, timestamp, timestamp_ntz, binary."
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}

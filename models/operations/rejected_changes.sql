@@ -1,0 +1,44 @@
+with
+
+rejected as (
+
+    {%- for table in logged_tables() %}
+    {%- if not loop.first %}
+
+    union all
+    {%- endif %}
+
+    select
+        '{{ table.entity }}' as table_name,
+        feed,
+        landing_batch,
+        landed_at,
+        rejection_reason,
+        rejection_detail,
+        source_file,
+        source_line,
+        record
+    from {{ ref(table.entity ~ '_changes') }}
+    where rejection_reason is not null
+    {%- endfor %}
+
+)
+
+select
+    rejected.table_name,
+    rejected.rejection_reason,
+    rejected.rejection_detail,
+    rejection_reasons.what_to_do,
+    rejected.source_file,
+    rejected.source_line,
+    rejected.feed,
+    rejected.landing_batch,
+    rejected.landed_at,
+    case
+        when is_valid_utf8(cast(rejected.record as string)) then cast(rejected.record as string)
+        else concat('bytes in hex: ', hex(rejected.record))
+    end as text,
+    rejected.record
+from rejected
+left join {{ ref('rejection_reasons') }} as rejection_reasons
+    on rejected.rejection_reason = rejection_reasons.rejection_reason

@@ -1,0 +1,29 @@
+with
+
+records as (
+
+    select *
+    from {{ source('datastream_user1', 'table1') }}
+    where source_table = 'table1' and entry = 'record'
+
+),
+
+parsed as (
+
+    {{ datastream_records('records', 'datastream_user1', 'table1') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'table1') }}
+
+),
+
+changes as (
+
+    {{ change_contract('typed', 'datastream_user1', 'table1') }}
+
+)
+
+select * from changes

@@ -1,0 +1,210 @@
+"""Write the models of one table: staging, changes, merged, mart, and their YAML."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader
+
+from highwater.errors import UsageError
+from highwater.feeds import FORMATS, NAME, declared_feeds
+
+CONTRACT = (
+    "change_sequence_number change_type is_deleted changed_at present_columns change_hash source_file source_line "
+    "feed landing_batch landed_at rejection_reason rejection_detail record"
+).split()
+LOGGED = ["verdict", "is_tied", "is_new_key", "log_batch"]
+LAYERS = ["is_pending", "is_new"]
+NOT_MERGED = {"present_columns", "rejection_reason", "rejection_detail", "record"}
+TYPE = re.compile(
+    r"string|boolean|tinyint|smallint|int|bigint|float|double|date|timestamp|timestamp_ntz|binary|decimal\(\d+, ?\d+\)"
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an entity.
+
+    Attributes:
+        name: inside the project. field: in the vendor's record. data_type: in Spark's words.
+        mart_name: in the mart.
+    """
+
+    name: str
+    field: str
+    data_type: str
+    mart_name: str
+
+    @property
+    def description(self) -> str:
+        """The description that is written until somebody writes a better one."""
+        return f"{self.field} at the source."
+
+
+def parse_columns(text: str) -> list[Column]:
+    """Read `name:type,name:type`; commas inside a type's brackets are part of it.
+
+    Returns: the columns, with lower-case names; a name that the change contract uses gets the prefix `source_`.
+    Raises: UsageError naming the part that is wrong.
+    """
+    columns = []
+    for part in re.split(r",(?![^(]*\))", text):
+        field, colon, data_type = (piece.strip() for piece in part.partition(":"))
+        data_type = data_type.lower()
+        if not field or not colon or not TYPE.fullmatch(data_type):
+            raise UsageError(
+                f"column {part.strip()!r} is not written as name:type, for example total:decimal(12,2). Types are: "
+                "string, boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), date, timestamp, "
+                "timestamp_ntz, binary."
+            )
+        mart_name = re.sub(r"\W", "_", field).lower()
+        taken = {*CONTRACT, *LOGGED, *LAYERS}
+        columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"column {twice!r} is given twice.")
+    return columns
+
+
+def _template(name: str, **values) -> str:
+    jinja = Environment(
+        loader=PackageLoader("highwater"),
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return jinja.get_template(name).render(**values)
+
+
+def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return every change log of the project with the sources that feed it, read from the models themselves."""
+    tables = []
+    for path in sorted(Path("models/changes").glob("**/*_changes.sql"), key=lambda path: path.name):
+        entity = path.stem.removesuffix("_changes")
+        sources = []
+        for feed in re.findall(rf"ref\('stg_(\w+?)__{entity}_changes'\)", path.read_text()):
+            staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
+            sources += re.findall(r"source\('(\w+)', '(\w+)'\)", staging.read_text())
+        tables.append((entity, sources))
+    return tables
+
+
+def write_logged_tables() -> Path:
+    """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
+    path = Path("macros/operations/logged_tables.sql")
+    path.write_text(_template("logged_tables.sql", tables=logged_tables()))
+    return path
+
+
+def add_table(table: str, key: str | None, columns: str | None, format: str | None) -> list[Path]:
+    """Write the models of one table.
+
+    Arguments:
+        table: `<feed>.<table>`.
+        key: `name:type,...`, the columns that identify a row.
+        columns: `name:type,...`, the other columns.
+        format: the format of a feed that is not declared yet.
+    Returns: the files that were written or changed.
+    Raises: UsageError when something is missing, misspelt or there already; nothing is written then.
+    """
+    feed, dot, name = table.partition(".")
+    if not dot or not NAME.fullmatch(feed) or not NAME.fullmatch(name) or "_" not in feed or "__" in feed:
+        raise UsageError(
+            f"{table!r} is not <vendor>_<system>.<table> in lower-case letters, digits and _, "
+            "for example datastream_user1.orders."
+        )
+    declared = declared_feeds().get(feed)
+    if declared is None and format not in FORMATS:
+        raise UsageError(
+            f"the feed {feed} is not declared yet; say its format with --format {'|'.join(FORMATS)}."
+        )
+    format = declared.format if declared else format
+    system = feed.partition("_")[2]
+    log = Path(f"models/changes/{system}/{name}_changes.sql")
+    if not log.exists() and list(Path("models").glob(f"**/{name}.sql")):
+        log = Path(f"models/changes/{system}/{system}_{name}_changes.sql")
+    entity = log.stem.removesuffix("_changes")
+    staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
+    if staging.exists():
+        raise UsageError(f"{staging} is there already; edit it, or remove the models of {entity} first.")
+    if log.exists():
+        return _add_feed(feed, name, entity, format, staging, log, declared, key or columns)
+    if not key:
+        raise UsageError("say which columns identify a row, for example --key order_id:bigint.")
+    key_columns = parse_columns(key)
+    every = parse_columns(",".join(filter(None, [key, columns])))
+    values = _values(feed, name, entity, format, every) | {
+        "key": [column.name for column in key_columns],
+        "mart_key": [column.mart_name for column in key_columns],
+    }
+    written = [_declare_source(feed, name, format, declared)]
+    for path, template in [
+        (staging, "staging"),
+        (log, "changes"),
+        (Path(f"models/merged/{system}/{entity}_merged.sql"), "merged"),
+        (Path(f"models/marts/{system}/{entity}.sql"), "mart"),
+    ]:
+        written += _write_model(path, template, values)
+    return [*written, write_logged_tables()]
+
+
+def _values(feed, table, entity, format, columns) -> dict:
+    return {
+        "feed": feed,
+        "table": table,
+        "entity": entity,
+        "format": format,
+        "columns": columns,
+        "contract": CONTRACT,
+        "logged": LOGGED,
+        "layers": LAYERS,
+        "merged": [name for name in CONTRACT if name not in NOT_MERGED] + ["log_batch"],
+    }
+
+
+def _write_model(path: Path, template: str, values: dict) -> list[Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_template(f"{template}.sql", **values))
+    description = path.with_suffix(".yml")
+    description.write_text(_template(f"{template}.yml", **values))
+    return [path, description]
+
+
+def _declare_source(feed: str, table: str, format: str, declared) -> Path:
+    path = Path(f"models/staging/{feed}/_{feed}__sources.yml")
+    if declared and table in declared.tables:
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = path.read_text() if path.exists() else _template("sources.yml", feed=feed, format=format)
+    path.write_text(text.rstrip("\n") + "\n" + _template("source_table.yml", feed=feed, table=table))
+    if table not in declared_feeds()[feed].tables:
+        raise UsageError(f"{path}: the list of tables must be the last thing in the file; the new table did not get in.")
+    return path
+
+
+def _add_feed(feed, table, entity, format, staging, log, declared, given) -> list[Path]:
+    """A further feed of a table that is there: its staging model, and its place in the change log."""
+    if given:
+        raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
+    text = log.read_text()
+    opening = f"arriving_batches('{entity}', [\n"
+    if opening not in text:
+        raise UsageError(f"{log} has no list of staging models behind arriving_batches; add {staging.stem} by hand.")
+    import yaml
+
+    description = yaml.safe_load(log.with_suffix(".yml").read_text())["models"][0]["columns"]
+    columns = [
+        Column(c["name"], (c.get("config") or {}).get("meta", {}).get("field", c["name"]), c["data_type"], c["name"])
+        for c in description
+        if "data_type" in c
+    ]
+    written = [_declare_source(feed, table, format, declared)]
+    written += _write_model(staging, "staging", _values(feed, table, entity, format, columns))
+    log.write_text(text.replace(opening, f"{opening}    ref('{staging.stem}'),\n"))
+    return [*written, log, write_logged_tables()]

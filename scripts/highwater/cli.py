@@ -1,0 +1,128 @@
+"""The `highwater` command."""
+
+import sys
+
+import click
+
+from highwater.errors import CheckError, UsageError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main():
+    """Exact current-state tables from any change feed, on dbt, Spark and Delta Lake."""
+    from highwater.project import enter_project
+
+    enter_project()
+
+
+def _feeds(names: tuple[str, ...]):
+    from highwater.feeds import declared_feeds
+
+    feeds = declared_feeds()
+    for name in names:
+        if name not in feeds:
+            raise UsageError(f"no feed {name!r} is declared; declared are: {', '.join(feeds) or 'none'}.")
+    return {name: feed for name, feed in feeds.items() if not names or name in names}
+
+
+def _land(spark, feeds) -> None:
+    """Land the feeds, each with its summary line; a feed that fails does not keep the others from landing."""
+    from highwater.landing import land
+
+    failures = []
+    for feed in feeds.values():
+        try:
+            landed = land(spark, feed)
+        except CheckError as error:
+            failures.append(str(error))
+            click.echo(f"{feed.name}: failed")
+            continue
+        click.echo(str(landed))
+        for file in landed.changed:
+            click.echo(
+                f"warning: {file} has changed since it landed. Deliver the new content under a new name, "
+                f"or leave it out on record with: highwater land --skip {file}",
+                err=True,
+            )
+    if failures:
+        raise CheckError("\n".join(failures))
+
+
+@main.command()
+@click.argument("feeds", nargs=-1)
+@click.option("--skip", metavar="FILE", help="Leave this delivered file out, on record.")
+def land(feeds, skip):
+    """Read new files of the declared feeds (or of FEEDS) into raw.<feed>, every file exactly once."""
+    from highwater import landing
+    from highwater.project import lease
+    from highwater.spark import session
+
+    declared = _feeds(feeds)
+    with lease("highwater land"):
+        if skip:
+            click.echo(landing.skip(session(), declared, skip))
+        else:
+            _land(session(), declared)
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def build(arguments):
+    """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process."""
+    from highwater import dbt
+    from highwater.project import lease
+    from highwater.spark import session
+
+    declared = _feeds(())
+    with lease("highwater build"):
+        _land(session(), declared)
+        status = dbt.run(["build", *arguments])
+    if status:
+        sys.exit(status)
+
+
+@main.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def dbt_command(arguments):
+    """Run any dbt command in the project's environment."""
+    from highwater import dbt
+    from highwater.project import lease
+    from highwater.spark import session
+
+    if not arguments or arguments[0] in dbt.WITHOUT_SPARK:
+        sys.exit(dbt.run(list(arguments)))
+    with lease("highwater dbt " + arguments[0]):
+        session()
+        status = dbt.run(list(arguments))
+    sys.exit(status)
+
+
+@main.command()
+@click.argument("sql")
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table")
+def query(sql, form):
+    """Ask the lake: run SQL and print its rows."""
+    from highwater.project import lease
+    from highwater.query import show
+    from highwater.spark import session
+
+    with lease("highwater query"):
+        show(session(), sql, form)
+
+
+@main.command("add-table")
+@click.argument("table", metavar="FEED.TABLE")
+@click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row.")
+@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns.")
+@click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
+def add_table_command(table, key, columns, form):
+    """Write the staging, changes, merged and mart models of a table, and their YAML."""
+    from highwater.add_table import add_table
+
+    for path in add_table(table, key, columns, form):
+        click.echo(path)
+    click.echo("Now deliver files and run: highwater build")
+
+
+if __name__ == "__main__":
+    main()

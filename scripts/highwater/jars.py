@@ -1,0 +1,100 @@
+"""Resolve the pinned jars once, through Spark's own resolver, and check every one by SHA-256.
+
+Run by `make setup` as `python -m highwater.jars`; does nothing when the jars are there and right.
+"""
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from highwater.errors import UsageError
+from highwater.project import enter_project, require_java
+from highwater.spark import JARS
+
+PACKAGES = ["io.delta:delta-spark_4.1_2.13:4.4.0"]
+# Spark ships these itself; a second copy on the class path would shadow its own.
+SPARK_HAS = [
+    "org.apache.hadoop:hadoop-client-api",
+    "org.apache.hadoop:hadoop-client-runtime",
+    "org.apache.hadoop:hadoop-client",
+    "org.apache.parquet:parquet-hadoop",
+    "org.slf4j:slf4j-api",
+    "org.apache.logging.log4j:*",
+    "com.fasterxml.jackson.core:*",
+    "com.google.code.findbugs:jsr305",
+    "org.checkerframework:checker-qual",
+]
+
+
+def pinned() -> dict[str, str]:
+    """Return the pinned jars of conf/jars.sha256: file name to SHA-256."""
+    lines = Path("conf/jars.sha256").read_text().split("\n")
+    return {name: digest for digest, name in (line.split() for line in lines if line)}
+
+
+def differences(folder: Path) -> list[str]:
+    """Return one sentence for each jar in `folder` that is missing, unknown or altered."""
+    expected = pinned()
+    found = {path.name: path for path in folder.glob("*.jar")}
+    sentences = [f"{name} is missing" for name in expected if name not in found]
+    sentences += [f"{name} is not in conf/jars.sha256" for name in found if name not in expected]
+    for name in expected.keys() & found.keys():
+        if hashlib.sha256(found[name].read_bytes()).hexdigest() != expected[name]:
+            sentences.append(f"{name} has another SHA-256 than conf/jars.sha256 says")
+    return sorted(sentences)
+
+
+def resolve() -> None:
+    """Fetch the jars into `.spark/jars`.
+
+    Raises: UsageError without network, or when a jar is not the pinned one.
+    """
+    if not differences(JARS):
+        return
+    from pyspark.sql import SparkSession
+
+    require_java()
+    ivy = Path(".spark/ivy")
+    shutil.rmtree(ivy, ignore_errors=True)
+    shutil.rmtree(JARS, ignore_errors=True)
+    os.environ.pop("SPARK_CONF_DIR", None)
+    print("fetching Delta Lake's jars (14 MB, once) ...")
+    log = Path(".spark/resolve.log")
+    log.parent.mkdir(exist_ok=True)
+    stderr = os.dup(2)
+    with log.open("wb") as handle:  # the resolver reports every repository it asks
+        os.dup2(handle.fileno(), 2)
+        try:
+            builder = SparkSession.builder.master("local[1]")
+            for name, value in {
+                "spark.jars.ivy": str(ivy),
+                "spark.jars.ivySettings": "conf/resolver.xml",
+                "spark.jars.packages": ",".join(PACKAGES),
+                "spark.jars.excludes": ",".join(SPARK_HAS),
+                "spark.ui.enabled": "false",
+            }.items():
+                builder = builder.config(name, value)
+            builder.getOrCreate().stop()
+        except Exception as error:
+            raise UsageError(
+                "the jars of Delta Lake could not be fetched. The first run needs the network "
+                f"(Maven Central); run `make setup` again with it. The resolver's own words are in {log}."
+            ) from error
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+    wrong = differences(ivy / "jars")
+    if wrong:
+        raise UsageError("the fetched jars are not the pinned ones: " + "; ".join(wrong) + ".")
+    shutil.copytree(ivy / "jars", JARS)
+
+
+if __name__ == "__main__":
+    try:
+        enter_project()
+        resolve()
+    except UsageError as error:
+        error.show()
+        sys.exit(error.exit_code)

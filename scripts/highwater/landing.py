@@ -1,0 +1,424 @@
+"""Land delivered files in `raw.<feed>`: every file exactly once, in one Delta commit per batch.
+
+The raw table is its own memory. Beside the records of a file it holds one entry for the file itself, written by the
+same commit, so there is no checkpoint to lose: what has landed is what the table says has landed.
+"""
+
+import hashlib
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import PurePosixPath
+
+import pyarrow
+import yaml
+from pyarrow import fs
+
+from highwater import readers
+from highwater.errors import CheckError, UsageError
+from highwater.feeds import Feed
+
+BATCH_BYTES = 1024**3
+BATCH_FILES = 10_000
+TASK_BYTES = 32 * 1024**2
+LEFT_ALONE = re.compile(r"[_.].*|.*\.(tmp|inprogress)")
+
+RAW_TABLE = """
+    create table if not exists {table} (
+        entry string comment '`record`: one record; `file`: a file that landed; `skipped`: a file skipped on record',
+        source_table string comment 'The table folder it was delivered in',
+        source_file string comment 'Path below the landing folder',
+        source_line int comment 'Line of the file where the record starts, from 1',
+        landing_batch bigint comment 'Number of the batch it landed in, from 1, per feed',
+        landed_at timestamp comment 'When that batch landed, UTC; increases from batch to batch',
+        problem string comment 'Why the record could not be cut or decoded; NULL: it could',
+        record binary comment 'The exact bytes of the record',
+        fields map<string, string> comment 'Values by column name, for formats that the reader takes apart',
+        file_records bigint comment 'Files only: how many records it holds',
+        file_size bigint comment 'Files only: bytes',
+        file_modified_at timestamp comment 'Files only: last change, UTC',
+        file_hash string comment 'Files only: SHA-256 of the bytes',
+        source_position string comment 'Exports only: the position of the source at which it was taken'
+    )
+    using delta
+    partitioned by (entry)
+    comment 'Everything that the feed {feed} delivered, as delivered'
+"""
+
+ENTRIES = pyarrow.schema(
+    [
+        ("entry", pyarrow.string()),
+        ("source_table", pyarrow.string()),
+        ("source_file", pyarrow.string()),
+        *readers.RECORDS,
+        ("file_records", pyarrow.int64()),
+        ("file_size", pyarrow.int64()),
+        ("file_modified_at", pyarrow.timestamp("us", tz="UTC")),
+        ("file_hash", pyarrow.string()),
+        ("source_position", pyarrow.string()),
+    ]
+)
+
+UNREADABLE = "HIGHWATER_UNREADABLE"
+
+
+@dataclass(frozen=True)
+class DeliveredFile:
+    """A file in a landing folder.
+
+    Attributes:
+        path: where to open it. source_file: its path below the landing folder. table: the folder it is in.
+        size: bytes. modified_at: last change. position: of the source, for exports.
+    """
+
+    path: str
+    source_file: str
+    table: str
+    size: int
+    modified_at: datetime
+    position: str | None = None
+
+
+@dataclass
+class Landed:
+    """What landing a feed did, for the summary line."""
+
+    feed: str
+    files: int = 0
+    records: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+    changed: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if not self.files:
+            return f"{self.feed}: nothing new"
+        return (
+            f"{self.feed}: {self.files:,} file{'s'[: self.files != 1]}, "
+            f"{self.records:,} record{'s'[: self.records != 1]}, {self.seconds:.1f} s"
+        )
+
+
+def filesystem(root: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a folder or URI, and the path in it."""
+    import os
+
+    if "://" in root:
+        return fs.FileSystem.from_uri(root)
+    return fs.LocalFileSystem(), os.path.abspath(root)
+
+
+def delivered_files(feed: Feed) -> list[DeliveredFile]:
+    """List the files that lie in the feed's folders, in the order of their names.
+
+    Names that start with `_` or `.` and names that end in `.tmp` or `.inprogress` are left alone, folders too.
+    Raises: UsageError for an export without a declared position.
+    """
+    system, root = filesystem(feed.root)
+    found = []
+    for table in feed.tables:
+        folder = f"{root}/{feed.name}/{table}"
+        selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
+        files = []
+        for info in system.get_file_info(selector):
+            below = PurePosixPath(info.path).relative_to(folder)
+            if info.type == fs.FileType.File and not any(map(LEFT_ALONE.fullmatch, below.parts)):
+                files.append((info, below))
+        positions = _export_positions(system, folder, files) if feed.role == "export" else {}
+        for info, below in sorted(files, key=lambda item: item[1]):
+            found.append(
+                DeliveredFile(
+                    path=info.path,
+                    source_file=f"{feed.name}/{table}/{below}",
+                    table=table,
+                    size=info.size,
+                    modified_at=info.mtime or datetime.fromtimestamp(0, timezone.utc),
+                    position=positions.get(str(below)),
+                )
+            )
+    return found
+
+
+def _export_positions(system, folder: str, files) -> dict[str, str]:
+    """Return the positions that `_exports.yml` beside the exports declares: file name to position."""
+    if not files:
+        return {}
+    path = f"{folder}/_exports.yml"
+    if system.get_file_info(path).type != fs.FileType.File:
+        raise UsageError(
+            f"{path} is missing. It says at which position of the source each export was taken, "
+            f'for example `{files[0][1]}: {{position: "..."}}`.'
+        )
+    with system.open_input_stream(path) as stream:
+        declared = yaml.safe_load(stream.read()) or {}
+    positions = {}
+    for _, below in files:
+        entry = declared.get(str(below)) or {}
+        if not isinstance(entry.get("position"), str):
+            raise UsageError(f'{path} declares no position (a quoted text) for {below}.')
+        positions[str(below)] = entry["position"]
+    return positions
+
+
+def _read_files(format: str, root: str):
+    """Return the function that Spark runs on each partition of the list of files."""
+
+    def entries(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        system, _ = filesystem(root)
+        for batch in batches:
+            for file in batch.to_pylist():
+                yield from _read_file(system, format, file)
+
+    return entries
+
+
+def _read_file(system: fs.FileSystem, format: str, file: dict) -> Iterator[pyarrow.RecordBatch]:
+    count = 0
+    try:
+        with system.open_input_stream(file["path"], compression=None) as opened:
+            stream = readers.CountedStream(opened)
+            for records in readers.read(stream, format):
+                count += records.num_rows
+                yield _entries("record", file, records)
+            while stream.read(readers.BLOCK_BYTES):
+                pass
+        if stream.size != file["size"]:
+            raise readers.UnreadableFile(
+                f"it had {file['size']:,} bytes when it was listed and {stream.size:,} when it was read; is it still written?"
+            )
+    except (readers.UnreadableFile, OSError) as error:
+        message = json.dumps({"file": file["source_file"], "why": str(error)})
+        raise RuntimeError(f"{UNREADABLE}{message}{UNREADABLE}") from None
+    nothing = pyarrow.record_batch([pyarrow.nulls(1, kind.type) for kind in readers.RECORDS], readers.RECORDS)
+    yield _entries("file", file, nothing, count, stream.size, stream.digest())
+
+
+def _entries(entry, file, records, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
+    rows = records.num_rows
+
+    def repeated(value, kind=None):
+        return pyarrow.repeat(pyarrow.scalar(value, kind or pyarrow.string()), rows)
+
+    return pyarrow.record_batch(
+        [
+            repeated(entry),
+            repeated(file["table"]),
+            repeated(file["source_file"]),
+            *records.columns,
+            repeated(count, pyarrow.int64()),
+            repeated(size, pyarrow.int64()),
+            repeated(file["modified_at"] if entry == "file" else None, pyarrow.timestamp("us", tz="UTC")),
+            repeated(digest),
+            repeated(file["position"] if entry == "file" else None),
+        ],
+        schema=ENTRIES,
+    )
+
+
+def _hash(feed: Feed, path: str) -> str:
+    system, _ = filesystem(feed.root)
+    digest = hashlib.sha256()
+    with system.open_input_stream(path, compression=None) as stream:
+        while block := stream.read(readers.BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _known_files(spark, feed: Feed) -> dict[str, dict]:
+    """Return what the raw table holds of each file that landed or was skipped: its newest entry by name."""
+    rows = spark.sql(
+        f"""
+        select
+            source_file,
+            max_by(
+                struct(file_size, unix_micros(file_modified_at) as modified, file_hash), landing_batch
+            ) as entry
+        from {feed.raw_table}
+        where entry in ('file', 'skipped')
+        group by source_file
+        """
+    ).collect()
+    return {row.source_file: row.entry.asDict() for row in rows}
+
+
+def _micros(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000)
+
+
+def _new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
+    known = _known_files(spark, feed)
+    new, changed = [], []
+    for file in delivered_files(feed):
+        entry = known.get(file.source_file)
+        if entry is None:
+            new.append(file)
+        elif (entry["file_size"], entry["modified"]) != (file.size, _micros(file.modified_at)) and (
+            entry["file_size"] != file.size or entry["file_hash"] != _hash(feed, file.path)
+        ):
+            changed.append(file)
+    return new, changed
+
+
+def _batches(files: list[DeliveredFile]) -> Iterator[list[DeliveredFile]]:
+    """Cut the list of files so that no batch is much larger than BATCH_BYTES."""
+    batch, size = [], 0
+    for file in files:
+        if batch and (size + file.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
+
+
+def _next_batch(spark, feed: Feed) -> tuple[int, datetime]:
+    """Return number and time of the next batch; both come from the raw table, so that they always increase."""
+    last, at = spark.sql(
+        f"select max(landing_batch), max(unix_micros(landed_at)) from {feed.raw_table} where entry <> 'record'"
+    ).first()
+    now = datetime.now(timezone.utc)
+    if at is not None:
+        previous = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=at)
+        now = max(now, previous + timedelta(microseconds=1))
+    return (last or 0) + 1, now
+
+
+def _append(frame, feed: Feed, number: int, at: datetime) -> None:
+    from pyspark.sql import functions as f
+
+    frame = frame.withColumn("landing_batch", f.lit(number).cast("bigint"))
+    frame = frame.withColumn("landed_at", f.timestamp_micros(f.lit(_micros(at)).cast("bigint")))
+    columns = frame.sparkSession.table(feed.raw_table).columns
+    frame.select(*columns).write.format("delta").mode("append").saveAsTable(feed.raw_table)
+
+
+@contextmanager
+def _progress(spark, label: str):
+    """Show how many tasks of the running batch are done, where a person is watching."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    done = threading.Event()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def watch():
+            tracker = spark.sparkContext.statusTracker()
+            while not done.wait(0.3):
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                stages = [stage for stage in stages if stage]
+                if stages:
+                    total = sum(stage.numTasks for stage in stages)
+                    bar.update(task, total=total, completed=sum(s.numCompletedTasks for s in stages))
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+
+def create_raw_table(spark, feed: Feed) -> None:
+    """Create `raw.<feed>` where it is missing, so that models build before anything has landed."""
+    spark.sql(RAW_TABLE.format(table=feed.raw_table, feed=feed.name))
+
+
+def land(spark, feed: Feed) -> Landed:
+    """Land the new files of one feed.
+
+    Returns: counts for the summary line, and the names of delivered files that changed after they had landed.
+    Raises: CheckError naming a file that cannot be read and the command that skips it; nothing of its batch lands.
+    """
+    started = time.monotonic()
+    result = Landed(feed.name)
+    create_raw_table(spark, feed)
+    new, changed = _new_and_changed(spark, feed)
+    result.changed = [file.source_file for file in changed]
+    for batch in _batches(new):
+        number, at = _next_batch(spark, feed)
+        size = sum(file.size for file in batch)
+        rows = [
+            (file.path, file.source_file, file.table, file.size, file.modified_at, file.position)
+            for file in batch
+        ]
+        cores = spark.sparkContext.defaultParallelism
+        tasks = max(min(cores, len(batch)), min(len(batch), size // TASK_BYTES))
+        schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
+        frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
+        frame = frame.mapInArrow(_read_files(feed.format, feed.root), _spark_schema())
+        label = f"{feed.name}: reading {len(batch):,} files, {size / 1e6:,.1f} MB"
+        try:
+            with _progress(spark, label):
+                _append(frame, feed, number, at)
+        except Exception as error:
+            _explain(error)
+            raise
+        result.batches += 1
+        result.files += len(batch)
+        result.records += spark.sql(
+            f"select sum(file_records) from {feed.raw_table} where entry = 'file' and landing_batch = {number}"
+        ).first()[0]
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _spark_schema():
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(ENTRIES)
+
+
+def _explain(error: Exception) -> None:
+    found = re.search(f"{UNREADABLE}(.*?){UNREADABLE}", str(error))
+    if found:
+        problem = json.loads(found[1])
+        raise CheckError(
+            f"{problem['file']} cannot be read: {problem['why']}. Nothing of its batch has landed. "
+            f"Deliver it again, or leave it out on record with: highwater land --skip {problem['file']}"
+        ) from None
+
+
+def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
+    """Leave a delivered file out, on record: landing passes over it from now on, in its present content.
+
+    Arguments:
+        source_file: as landing names it, `<feed>/<table>/...`.
+    Returns: a sentence that says what was recorded.
+    Raises: UsageError when there is no such file, or it has landed and is unchanged.
+    """
+    feed = feeds.get(source_file.split("/")[0])
+    if feed is None:
+        raise UsageError(f"{source_file}: no feed of that name; files are named <feed>/<table>/<file>.")
+    create_raw_table(spark, feed)
+    new, changed = _new_and_changed(spark, feed)
+    files = {file.source_file: file for file in new + changed}
+    if source_file not in files:
+        raise UsageError(f"{source_file} is not waiting: it has landed or was skipped, or there is no such file.")
+    file = files[source_file]
+    number, at = _next_batch(spark, feed)
+    row = {
+        **dict.fromkeys(ENTRIES.names),
+        "entry": "skipped",
+        "source_table": file.table,
+        "source_file": file.source_file,
+        "file_size": file.size,
+        "file_modified_at": file.modified_at,
+        "file_hash": _hash(feed, file.path),
+    }
+    _append(spark.createDataFrame([row], _spark_schema()), feed, number, at)
+    if file in changed:
+        return f"{source_file}: what landed first stays; its new content is left out, on record (batch {number})."
+    return f"{source_file} is left out, on record (batch {number} of raw.{feed.name})."

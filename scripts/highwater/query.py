@@ -1,0 +1,60 @@
+"""Answers of the lake, printed to be read or to be piped."""
+
+import csv
+import json
+import sys
+from datetime import date, datetime
+from decimal import Decimal
+
+from highwater.errors import UsageError
+
+
+def show(spark, sql: str, form: str) -> None:
+    """Run one SQL statement and print its rows.
+
+    Arguments:
+        sql: the statement; the current schema is the one that dbt builds into.
+        form: `table` for people, `csv` with a header, or `json` (one object a line).
+    Raises: UsageError with Spark's own first sentence when the statement is wrong.
+    """
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        answer = spark.sql(sql)
+        names, rows = answer.columns, answer.toLocalIterator()
+        if form == "csv":
+            writer = csv.writer(sys.stdout)
+            writer.writerow(names)
+            writer.writerows([None if v is None else _text(v) for v in row] for row in rows)
+        elif form == "json":
+            for row in rows:
+                print(json.dumps(row.asDict(recursive=True), default=_text, ensure_ascii=False))
+        else:
+            _show_table(names, rows)
+    except (AnalysisException, ParseException) as error:
+        raise UsageError(str(error).split("\n")[0]) from None
+
+
+def _text(value) -> str:
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, date | Decimal):
+        return str(value)
+    return str(value)
+
+
+def _show_table(names, rows) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(Text(name), overflow="fold")
+    for row in rows:
+        table.add_row(*("NULL" if value is None else Text(_text(value)) for value in row))
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width).print(table)

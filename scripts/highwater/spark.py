@@ -1,0 +1,58 @@
+"""The one Spark session of a process, configured as dbt would: conf/ and the dbt profile."""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import yaml
+from jinja2 import Environment
+
+from highwater.errors import UsageError
+from highwater.project import require_java
+
+JARS = Path(".spark/jars")
+
+
+def profile_settings() -> dict[str, str]:
+    """Return the Spark settings of the dbt profile's target, with its `env_var` calls resolved."""
+    jinja = Environment()
+    jinja.globals["env_var"] = lambda name, default=None: os.environ.get(name, default)
+    folder = Path(os.environ.get("DBT_PROFILES_DIR", "profiles"))
+    profile = yaml.safe_load((folder / "profiles.yml").read_text())["highwater"]
+    target = profile["outputs"][profile["target"]]
+    return {
+        name: jinja.from_string(value).render()
+        for name, value in target["server_side_parameters"].items()
+    }
+
+
+def session(**settings: str):
+    """Start Spark, or return the session that this process already has.
+
+    Arguments:
+        settings: further Spark settings, with `__` for dots (tests ask for fewer cores).
+    Returns: the `SparkSession`; its current database is the schema that dbt builds into.
+    Raises: UsageError when Java or the jars are missing.
+    """
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    require_java()
+    if not list(JARS.glob("*.jar")):
+        raise UsageError(f"no jars in {JARS}; run `make setup` once, with network.")
+    os.environ.setdefault("SPARK_CONF_DIR", str(Path("conf").resolve()))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    warnings.filterwarnings("ignore", module="pyspark")
+    builder = SparkSession.builder.appName("highwater").enableHiveSupport()
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    for name, value in {**profile_settings(), **given}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sql("create schema if not exists raw")
+    spark.sql("create schema if not exists lake")
+    spark.sql("use lake")
+    return spark

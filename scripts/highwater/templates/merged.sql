@@ -1,0 +1,15 @@
+with
+
+changes as (
+
+    {{ changes_to_take_in(ref('<< entity >>_changes'), '<< entity >>') }}
+
+),
+
+latest as (
+
+    {{ latest_change_per_key('changes', entity_key('<< entity >>')) }}
+
+)
+
+select * from latest

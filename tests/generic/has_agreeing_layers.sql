@@ -1,0 +1,35 @@
+{% test has_agreeing_layers(model, key) %}
+
+with
+
+layers as (
+
+    select
+        {{ key | join(', ') }},
+        count_if(not is_pending) as base_rows,
+        count_if(is_pending) as pending_rows,
+        bool_or(is_new) as is_new,
+        max(case when not is_pending then change_sequence_number end) as base_sequence,
+        max(case when is_pending then change_sequence_number end) as pending_sequence
+    from {{ model }}
+    group by {{ key | join(', ') }}
+
+)
+
+select
+    *,
+    case
+        when base_rows > 1 then 'more than one base row'
+        when pending_rows > 1 then 'more than one pending row'
+        when is_new and base_rows = 1 then 'is new, but has a base row'
+        when not is_new and base_rows = 0 then 'is not new, but has no base row'
+        when pending_sequence < base_sequence then 'pending row is older than the base row'
+    end as problem
+from layers
+where
+    base_rows > 1
+    or pending_rows > 1
+    or is_new = (base_rows = 1)
+    or pending_sequence < base_sequence
+
+{% endtest %}

@@ -1,0 +1,5 @@
+{% test is_empty(model) %}
+
+select * from {{ model }}
+
+{% endtest %}

@@ -1,6 +1,5 @@
 """dbt in this process, on the session that landing uses too."""
 
-import logging
 import os
 from pathlib import Path
 
@@ -25,8 +24,6 @@ def run(arguments: list[str]) -> int:
     from dbt.cli.main import dbtRunner
 
     set_defaults()
-    # PySpark logs each analysis error as one line of 10 KB of JSON; dbt reports the same error itself.
-    logging.getLogger("SQLQueryContextLogger").disabled = True
     result = dbtRunner().invoke(arguments)
     if result.exception is not None:
         return 2

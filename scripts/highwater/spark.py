@@ -1,5 +1,6 @@
 """The one Spark session of a process, configured as dbt would: conf/ and the dbt profile."""
 
+import logging
 import os
 import sys
 import warnings
@@ -47,6 +48,8 @@ def session(**settings: str):
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     warnings.filterwarnings("ignore", module="pyspark")
+    # PySpark logs each analysis error as one line of 10 KB of JSON; whoever catches it reports it.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
     builder = SparkSession.builder.appName("highwater").enableHiveSupport()
     given = {name.replace("__", "."): value for name, value in settings.items()}
     for name, value in {**profile_settings(), **given}.items():

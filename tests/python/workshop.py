@@ -1,0 +1,126 @@
+"""A project to try things in: declare tables, deliver files, build, look at the answer."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+COPIED = ["dbt_project.yml", "packages.yml", "profiles", "conf", "macros", "models", "seeds", "snapshots", "tests/generic"]
+
+
+class Workshop:
+    """A project folder with its own lake, in the Spark session of the test process."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.landing = folder / "landing"
+        self.exports = folder / "exports"
+
+    @classmethod
+    def copy_of(cls, project: Path, folder: Path) -> "Workshop":
+        for name in COPIED:
+            source, target = project / name, folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+            elif source.exists():
+                shutil.copy(source, target)
+        for layer in ("staging", "changes", "merged", "marts"):
+            shutil.rmtree(folder / "models" / layer, ignore_errors=True)
+        shutil.rmtree(folder / "snapshots", ignore_errors=True)
+        (folder / ".spark").symlink_to(project / ".spark")
+        os.environ["HIGHWATER_LAKE"] = str(folder / "lake")
+        os.environ["HIGHWATER_LANDING"] = str(folder / "landing")
+        os.environ["HIGHWATER_EXPORTS"] = str(folder / "exports")
+        os.environ["DBT_PROFILES_DIR"] = str(folder / "profiles")
+        os.environ["DBT_PROJECT_DIR"] = str(folder)
+        os.environ["SPARK_CONF_DIR"] = str(folder / "conf")
+        (folder / "lake").mkdir()
+        return cls(folder)
+
+    @property
+    def spark(self):
+        from highwater.spark import session
+
+        return session(
+            spark__master="local[2]",
+            spark__sql__shuffle__partitions="2",
+            spark__databricks__delta__snapshotPartitions="1",
+        )
+
+    def stop(self):
+        self.spark.stop()
+
+    def add_table(self, table: str, key: str, columns: str, format: str = "datastream-json"):
+        from highwater.add_table import add_table
+
+        add_table(table, key, columns, format)
+
+    def deliver(self, table: str, name: str, content, root=None) -> Path:
+        """Put a file into a table's landing folder: bytes, text, or a list of records to write as JSON lines."""
+        if isinstance(content, list):
+            content = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in content)
+        if isinstance(content, str):
+            content = content.encode()
+        path = (root or self.landing) / table.replace(".", "/") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    def land(self, *feeds: str):
+        """Land the feeds (all, without names); return what each did, by name."""
+        from highwater.feeds import declared_feeds
+        from highwater.landing import land
+
+        declared = declared_feeds()
+        return {name: land(self.spark, declared[name]) for name in feeds or declared}
+
+    def dbt(self, *arguments: str):
+        """Run dbt in this process; return its result."""
+        from dbt.cli.main import dbtRunner
+
+        self.spark  # noqa: B018 - dbt adopts the session
+        return dbtRunner().invoke([*arguments, "--quiet"] if "--quiet" not in arguments else list(arguments))
+
+    def build(self, *selected: str, command: str = "build", **options) -> dict[str, str]:
+        """Build the models (with everything before them); return the status of each node by name."""
+        arguments = [command]
+        if selected:
+            arguments += ["--select", *selected]
+        for name, value in options.items():
+            arguments += [f"--{name.replace('_', '-')}", value]
+        result = self.dbt(*arguments)
+        if result.exception:
+            raise result.exception
+        statuses = {r.node.name: str(r.status) for r in result.result}
+        bad = {r.node.name: r.message for r in result.result if str(r.status) in ("error", "fail", "skipped")}
+        assert not bad, bad
+        return statuses
+
+    def land_and_build(self, *selected: str):
+        self.land()
+        return self.build(*selected)
+
+    def rows(self, sql: str) -> list[tuple]:
+        return [tuple(row) for row in self.spark.sql(sql).collect()]
+
+    def value(self, sql: str):
+        return self.rows(sql)[0][0]
+
+    def version(self, table: str) -> int:
+        """The number of the table's newest version."""
+        return self.spark.sql(f"describe history {table} limit 1").first()["version"]
+
+
+def change(operation: str, sequence, values: dict, *, at=1724900000000, uuid=None, sort_keys=None) -> dict:
+    """A record as Datastream's append mode writes it."""
+    return {
+        **values,
+        "datastream_metadata": {
+            "uuid": uuid or f"{operation}-{sequence}",
+            "source_timestamp": at,
+            "change_sequence_number": sequence,
+            "change_type": operation,
+            "sort_keys": sort_keys or [],
+        },
+    }

@@ -2,7 +2,13 @@
     {%- set taken_in = 0 -%}
     {%- if execute and is_incremental() -%}
         {%- set taken_in = (run_query('select max(log_batch) from ' ~ this).rows[0][0] or 0) | int -%}
+        {%- if not run_query(
+            "select 1 from " ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in ~ " limit 1"
+        ).rows | length -%}
+            {{ return('    select * from ' ~ this ~ '\n    where false -- everything is taken in') }}
+        {%- endif -%}
     {%- endif -%}
+    {%- set applied = "verdict = 'applied' and log_batch > " ~ taken_in -%}
     {%- set columns = merged_columns(entity) | reject('in', ['is_pending', 'is_new']) -%}
     select
         {%- if is_incremental() %}
@@ -17,5 +23,5 @@
         {{ column }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}
-    where verdict = 'applied' and log_batch > {{ taken_in }}
+    where {{ applied }}
 {%- endmacro -%}

@@ -4,6 +4,11 @@
         {%- for column in key %}ordered.{{ column }}{{ ', ' if not loop.last }}{% endfor -%}
     {%- endset -%}
     {%- set columns = entity_columns(arriving.entity) | map(attribute='name') | list + contract_columns() -%}
+    {%- if is_incremental() and not arriving.rows %}
+    -- nothing has arrived
+    select * from {{ this }}
+    where false
+    {%- else %}
     with
 
     ordered as (
@@ -64,4 +69,5 @@
         is_new_key,
         {{ arriving.log_batch }} as log_batch
     from ranked
+    {%- endif %}
 {%- endmacro -%}

@@ -1,5 +1,8 @@
 {%- macro take_in_pending(merged, changes, entity) -%}
     {%- set key = entity_key(entity) -%}
+    {%- if not run_query('select 1 from ' ~ changes ~ ' limit 1').rows | length -%}
+        {{ return("select 'nothing to take in'") }}
+    {%- endif -%}
     merge into {{ merged }} as pending
     using {{ changes }} as change
         on

@@ -1,8 +1,7 @@
-{%- macro ledger_rows(entity, raw_table, source_table, log, marks) -%}
-    {%- set feed = raw_table.identifier -%}
-    {%- set mark = marks.get(entity ~ '/' ~ feed, 0) -%}
+{%- macro ledger_rows(batch) -%}
+    {%- set feed = batch.raw_table.identifier -%}
     select
-        '{{ entity }}' as table_name,
+        '{{ batch.entity }}' as table_name,
         delivered.feed,
         delivered.landing_batch,
         delivered.landed_at,
@@ -18,13 +17,13 @@
             landing_batch,
             min(landed_at) as landed_at,
             count(*) as read
-        from {{ raw_table }}
+        from {{ batch.raw_table }}
         where
             entry = 'record'
-            and source_table = '{{ source_table }}'
-            and landing_batch > {{ mark }}
+            and source_table = '{{ batch.source_table }}'
+            and landing_batch > {{ batch.mark }}
             -- what the log has not read yet is not lost, only later
-            and landing_batch <= (select max(landing_batch) from {{ log }} where feed = '{{ feed }}')
+            and landing_batch <= (select max(landing_batch) from {{ batch.log }} where feed = '{{ feed }}')
         group by landing_batch
     ) as delivered
     left join (
@@ -35,8 +34,8 @@
             count_if(verdict = 'duplicate') as duplicate,
             count_if(verdict = 'rejected') as rejected,
             count_if(is_tied) as tied
-        from {{ log }}
-        where feed = '{{ feed }}' and landing_batch > {{ mark }}
+        from {{ batch.log }}
+        where feed = '{{ feed }}' and landing_batch > {{ batch.mark }}
         group by landing_batch
     ) as judged
         on delivered.landing_batch = judged.landing_batch

@@ -3,8 +3,9 @@
 import csv
 import json
 import sys
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
+
+from pyspark.sql import Row
 
 from highwater.errors import UsageError
 
@@ -40,8 +41,10 @@ def _text(value) -> str:
         return bytes(value).hex()
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
-    if isinstance(value, date | Decimal):
-        return str(value)
+    if isinstance(value, Row):
+        value = value.asDict(recursive=True)
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=_text, ensure_ascii=False)
     return str(value)
 
 

@@ -1,0 +1,15 @@
+with
+
+changes as (
+
+    {{ changes_to_take_in(ref('customers_changes'), 'customers') }}
+
+),
+
+latest as (
+
+    {{ latest_change_per_key('changes', entity_key('customers')) }}
+
+)
+
+select * from latest

@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_user1', 'customers'), 'customers') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'customers', binary_encoding='hex') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_user1', 'customers') }}
+
+)
+
+select * from rows_of_export

@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_user1', 'table1'), 'table1') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'table1') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_user1', 'table1') }}
+
+)
+
+select * from rows_of_export

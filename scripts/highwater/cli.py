@@ -25,11 +25,14 @@ def _feeds(names: tuple[str, ...]):
     return {name: feed for name, feed in feeds.items() if not names or name in names}
 
 
-def _land(spark, feeds) -> None:
-    """Land the feeds, each with its summary line; a feed that fails does not keep the others from landing."""
+def _land(spark, feeds) -> dict[str, int]:
+    """Land the feeds, each with its summary line; a feed that fails does not keep the others from landing.
+
+    Returns: the number of the newest batch of each feed.
+    """
     from highwater.landing import land
 
-    failures = []
+    failures, newest = [], {}
     for feed in feeds.values():
         try:
             landed = land(spark, feed)
@@ -37,6 +40,7 @@ def _land(spark, feeds) -> None:
             failures.append(str(error))
             click.echo(f"{feed.name}: failed")
             continue
+        newest[feed.name] = landed.newest_batch
         click.echo(str(landed))
         for file in landed.changed:
             click.echo(
@@ -46,6 +50,7 @@ def _land(spark, feeds) -> None:
             )
     if failures:
         raise CheckError("\n".join(failures))
+    return newest
 
 
 @main.command()
@@ -68,24 +73,41 @@ def land(feeds, skip):
 @main.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def build(arguments):
-    """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process."""
-    from highwater import dbt
+    """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
+
+    When nothing has landed and nothing in the project has changed since the last build that succeeded, dbt is not
+    started; `highwater dbt build` starts it in any case.
+    """
+    from highwater import dbt, last_build
     from highwater.project import lease
     from highwater.spark import session
 
     declared = _feeds(())
     with lease("highwater build"):
-        _land(session(), declared)
+        newest = _land(session(), declared)
+        dbt.set_defaults()
+        mark, last = last_build.fingerprint(list(arguments), newest), last_build.remembered()
+        if last.get("fingerprint") == mark:
+            click.echo(
+                f"Nothing has landed and nothing in the project has changed since the build of {last['at']} UTC; "
+                "dbt has nothing to do. To run it all the same: highwater dbt build"
+            )
+            click.echo("\n" + last["summary"])
+            return
+        last_build.forget()
         status = dbt.run(["build", *arguments])
-    if status:
-        sys.exit(status)
+        if status:
+            sys.exit(status)
+        words = last_build.summary(session())
+        last_build.remember(mark, words)
+        click.echo("\n" + words)
 
 
 @main.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dbt_command(arguments):
     """Run any dbt command in the project's environment."""
-    from highwater import dbt
+    from highwater import dbt, last_build
     from highwater.project import lease
     from highwater.spark import session
 
@@ -93,6 +115,7 @@ def dbt_command(arguments):
         sys.exit(dbt.run(list(arguments)))
     with lease("highwater dbt " + arguments[0]):
         session()
+        last_build.forget()
         status = dbt.run(list(arguments))
     sys.exit(status)
 
@@ -102,12 +125,23 @@ def dbt_command(arguments):
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table")
 def query(sql, form):
     """Ask the lake: run SQL and print its rows."""
-    from highwater.project import lease
     from highwater.query import show
+    from highwater.spark import reading_session
+
+    with reading_session() as spark:
+        show(spark, sql, form)
+
+
+@main.command()
+@click.argument("table")
+def rebuild(table):
+    """Write the merged TABLE again from its log, swapped in by one commit."""
+    from highwater.project import lease
+    from highwater.rebuild import rebuild as rebuild_table
     from highwater.spark import session
 
-    with lease("highwater query"):
-        show(session(), sql, form)
+    with lease("highwater rebuild"):
+        click.echo(rebuild_table(session(), table))
 
 
 @main.command("add-table")

@@ -92,7 +92,7 @@ class Landed:
     feed: str
     files: int = 0
     records: int = 0
-    batches: int = 0
+    newest_batch: int = 0
     seconds: float = 0.0
     changed: list[str] = field(default_factory=list)
 
@@ -237,7 +237,7 @@ def _known_files(spark, feed: Feed) -> dict[str, dict]:
         select
             source_file,
             max_by(
-                struct(file_size, unix_micros(file_modified_at) as modified, file_hash), landing_batch
+                struct(file_size, unix_micros(file_modified_at) as modified, file_hash, landing_batch), landing_batch
             ) as entry
         from {feed.raw_table}
         where entry in ('file', 'skipped')
@@ -251,8 +251,7 @@ def _micros(moment: datetime) -> int:
     return int(moment.timestamp() * 1_000_000)
 
 
-def _new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
-    known = _known_files(spark, feed)
+def _new_and_changed(feed: Feed, known: dict) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
     new, changed = [], []
     for file in delivered_files(feed):
         entry = known.get(file.source_file)
@@ -345,7 +344,9 @@ def land(spark, feed: Feed) -> Landed:
     started = time.monotonic()
     result = Landed(feed.name)
     create_raw_table(spark, feed)
-    new, changed = _new_and_changed(spark, feed)
+    known = _known_files(spark, feed)
+    new, changed = _new_and_changed(feed, known)
+    result.newest_batch = max((entry["landing_batch"] for entry in known.values()), default=0)
     result.changed = [file.source_file for file in changed]
     for batch in _batches(new):
         number, at = _next_batch(spark, feed)
@@ -366,7 +367,7 @@ def land(spark, feed: Feed) -> Landed:
         except Exception as error:
             _explain(error)
             raise
-        result.batches += 1
+        result.newest_batch = number
         result.files += len(batch)
         result.records += spark.sql(
             f"select sum(file_records) from {feed.raw_table} where entry = 'file' and landing_batch = {number}"
@@ -403,7 +404,7 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     if feed is None:
         raise UsageError(f"{source_file}: no feed of that name; files are named <feed>/<table>/<file>.")
     create_raw_table(spark, feed)
-    new, changed = _new_and_changed(spark, feed)
+    new, changed = _new_and_changed(feed, _known_files(spark, feed))
     files = {file.source_file: file for file in new + changed}
     if source_file not in files:
         raise UsageError(f"{source_file} is not waiting: it has landed or was skipped, or there is no such file.")

@@ -2,12 +2,16 @@
 
 import csv
 import json
+import re
 import sys
 from datetime import datetime
+from decimal import Decimal
 
 from pyspark.sql import Row
 
 from highwater.errors import UsageError
+
+READS = {"select", "with", "from", "table", "values", "show", "describe", "desc", "explain"}
 
 
 def show(spark, sql: str, form: str) -> None:
@@ -16,8 +20,11 @@ def show(spark, sql: str, form: str) -> None:
     Arguments:
         sql: the statement; the current schema is the one that dbt builds into.
         form: `table` for people, `csv` with a header, or `json` (one object a line).
-    Raises: UsageError with Spark's own first sentence when the statement is wrong.
+    Raises: UsageError with Spark's own first sentence when the statement is wrong, or when it would write.
     """
+    first_word = (re.findall(r"\w+", sql) or [""])[0].lower()
+    if first_word not in READS:
+        raise UsageError(f"`highwater query` only reads; a statement that starts with {first_word!r} is not run.")
     from pyspark.errors import AnalysisException, ParseException
 
     try:
@@ -41,6 +48,8 @@ def _text(value) -> str:
         return bytes(value).hex()
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     if isinstance(value, Row):
         value = value.asDict(recursive=True)
     if isinstance(value, dict | list):

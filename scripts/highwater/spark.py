@@ -1,8 +1,11 @@
 """The one Spark session of a process, configured as dbt would: conf/ and the dbt profile."""
 
+import contextlib
 import logging
 import os
+import shutil
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import yaml
 from jinja2 import Environment
 
 from highwater.errors import UsageError
-from highwater.project import require_java
+from highwater.project import lake, require_java
 
 JARS = Path(".spark/jars")
 
@@ -54,8 +57,54 @@ def session(**settings: str):
     given = {name.replace("__", "."): value for name, value in settings.items()}
     for name, value in {**profile_settings(), **given}.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    spark.sql("create schema if not exists raw")
-    spark.sql("create schema if not exists lake")
-    spark.sql("use lake")
+    with _java_errors_in(lake() / "spark.log"):
+        spark = builder.getOrCreate()
+        spark.sql("create schema if not exists raw")
+        spark.sql("create schema if not exists lake")
+        spark.sql("use lake")
     return spark
+
+
+@contextlib.contextmanager
+def _java_errors_in(log: Path):
+    """Give a Java that starts meanwhile this file as its standard error: what matters reaches us as exceptions."""
+    try:
+        handle = open(log, "ab")  # noqa: SIM115 - closed below
+    except OSError:
+        handle = open(os.devnull, "ab")  # noqa: SIM115
+    own = os.dup(2)
+    try:
+        with handle:
+            os.dup2(handle.fileno(), 2)
+        yield
+    except Exception as error:
+        words = str(error).strip().split("\n")[0]
+        raise UsageError(f"Spark did not start: {words} More is in {log}.") from error
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+
+
+@contextlib.contextmanager
+def reading_session():
+    """Start Spark to read the lake while somebody else may be writing it: on a copy of its metastore.
+
+    The tables themselves are read where they are; Delta readers need no lock.
+    Raises: UsageError when there is no lake yet.
+    """
+    if not (lake() / "metastore").exists():
+        raise UsageError(f"there is no lake in {lake()} yet; run: highwater build")
+    with tempfile.TemporaryDirectory(prefix="highwater-") as copy:
+        for attempt in (1, 2, 3):
+            metastore = Path(copy) / str(attempt)
+            # a copy that catches the metastore in the middle of a write does not open; the next one will
+            shutil.copytree(lake() / "metastore", metastore, ignore=shutil.ignore_patterns("*.lck"))
+            url = f"jdbc:derby:;databaseName={metastore}"
+            try:
+                spark = session(spark__hadoop__javax__jdo__option__ConnectionURL=url)
+                break
+            except UsageError:
+                if attempt == 3:
+                    raise
+        yield spark
+        spark.stop()

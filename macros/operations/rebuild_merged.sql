@@ -1,0 +1,29 @@
+{%- macro rebuild_merged(entity) -%}
+    {%- set columns = merged_columns(entity) -%}
+    {%- set log = _built_relation(entity ~ '_changes') -%}
+    {%- set merged = _built_relation(entity ~ '_merged') -%}
+    {%- set statement -%}
+        create or replace table {{ merged }}
+        using delta
+        partitioned by (is_pending)
+        tblproperties ('delta.enableDeletionVectors' = 'true')
+        as
+        with changes as (
+            select
+                false as is_pending,
+                false as is_new,
+                {{ columns | reject('in', ['is_pending', 'is_new']) | join(', ') }}
+            from {{ log }}
+            where rejection_reason is null
+        )
+        {{ latest_change_per_key('changes', entity_key(entity)) }}
+    {%- endset -%}
+    {%- do run_query(statement) -%}
+{%- endmacro -%}
+
+{%- macro _built_relation(model_name) -%}
+    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == model_name -%}
+        {{ return(api.Relation.create(schema=node.schema, identifier=node.alias)) }}
+    {%- endfor -%}
+    {{ exceptions.raise_compiler_error("there is no model " ~ model_name ~ ".") }}
+{%- endmacro -%}

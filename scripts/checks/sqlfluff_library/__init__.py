@@ -1,0 +1,90 @@
+"""What dbt would give to models and macros, for sqlfluff: the project's YAML as the graph, the answers of a lake.
+
+sqlfluff puts every name of this module into its Jinja context, so that a model renders to the SQL that dbt
+would compile, without Spark. HIGHWATER_LINT_BUILD says which build it is: `first` (no table is there),
+`later` (the default: there is something to do) or `idle` (there is nothing to do).
+"""
+
+import os
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import yaml
+from jinja2 import Environment
+from sqlfluff.core.templaters.builtins.dbt import DBT_BUILTINS, DbtMacroWrapper, RelationEmulator
+
+BUILD = os.environ.get("HIGHWATER_LINT_BUILD", "later")
+MACRO = re.compile(r"({%-?\s*macro\s+(\w+).*?{%-?\s*endmacro\s*-?%})", re.DOTALL)
+
+
+def _raise(message):
+    raise ValueError(message)
+
+
+def _answer(statement):
+    """Answer a query of a macro with a row of numbers; in an idle build with zeros, and `limit 1` with no row."""
+    if BUILD != "idle":
+        return SimpleNamespace(rows=[[1, 1, 1]], columns=[SimpleNamespace(values=lambda: [0])])
+    rows = [] if statement.endswith("limit 1") else [[0, 0, 0]]
+    return SimpleNamespace(rows=rows, columns=[SimpleNamespace(values=list)])
+
+
+def _declared(kind):
+    for path in sorted(Path("models").glob("**/*.yml")):
+        yield from (yaml.safe_load(path.read_text()) or {}).get(kind) or []
+
+
+def _model(declared):
+    columns = [{"config": {}, **column} for column in declared.get("columns") or []]
+    return {
+        "config": {},
+        **declared,
+        "resource_type": "model",
+        "alias": declared["name"],
+        "columns": {column["name"]: column for column in columns},
+    }
+
+
+def _source(declared):
+    meta = (declared.get("config") or {}).get("meta") or {}
+    return {"source_name": declared["name"], "source_meta": meta}
+
+
+def _load_macros(context):
+    """Put the project's macros into the context, private ones too, which sqlfluff's own loader leaves out."""
+    jinja = Environment(extensions=["jinja2.ext.do"], keep_trailing_newline=True)
+    texts = "\n".join(path.read_text() for path in sorted(Path("macros").glob("**/*.sql")))
+    texts = {found[2]: found[1] for found in re.finditer(MACRO, texts)}
+    loaded = {}
+    # a macro knows the names that are there when it is loaded: all of them, bound when they are called
+    for name in texts:
+        context[name] = lambda *values, _name=name, **named: loaded[_name](*values, **named)
+    # each macro is a template of its own, so that it calls others through DbtMacroWrapper, which knows return()
+    for name, text in texts.items():
+        template = jinja.from_string(text, globals=context)
+        defined = template.new_context()
+        list(template.root_render_func(defined))
+        loaded[name] = DbtMacroWrapper(defined.vars[name])
+
+
+_context = {
+    **DBT_BUILTINS,
+    "execute": True,
+    "modules": SimpleNamespace(re=re),
+    "exceptions": SimpleNamespace(raise_compiler_error=_raise),
+    "is_incremental": lambda: BUILD != "first",
+    "run_query": _answer,
+    "adapter": SimpleNamespace(get_relation=lambda *place: RelationEmulator(place[-1])),
+    "graph": SimpleNamespace(
+        nodes={model["name"]: _model(model) for model in _declared("models")},
+        sources={source["name"]: _source(source) for source in _declared("sources")},
+    ),
+    # the arguments of generic tests
+    "model": RelationEmulator("customers"),
+    "export": RelationEmulator("stg_exports_user1__customers"),
+    "key": ["customer_id", "name"],
+    "columns": ["balance", "born_on"],
+}
+_load_macros(_context)
+globals().update(_context)

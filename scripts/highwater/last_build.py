@@ -1,0 +1,92 @@
+"""What the last build was made of, and what it ended in: `<lake>/last_build.json`."""
+
+import hashlib
+import json
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+
+from highwater.project import lake
+
+INPUTS = ["dbt_project.yml", "packages.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
+
+
+def fingerprint(arguments: list[str], newest_batches: dict[str, int]) -> str:
+    """Return a hash of everything that a build depends on.
+
+    Arguments:
+        arguments: those of dbt. newest_batches: by feed, what has landed.
+    """
+    digest = hashlib.sha256()
+    settings = os.environ.get("HIGHWATER_DBT_EXPECTATIONS")
+    digest.update(json.dumps([arguments, sorted(newest_batches.items()), settings]).encode())
+    for name in INPUTS:
+        paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
+        for path in paths:
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(f"{path}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def remembered() -> dict:
+    """Return the record of the last build that succeeded, or an empty one."""
+    try:
+        return json.loads((lake() / "last_build.json").read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def remember(mark: str, summary: str) -> None:
+    """Record a build that succeeded."""
+    at = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    record = json.dumps({"fingerprint": mark, "at": at, "summary": summary})
+    (lake() / "last_build.json").write_text(record)
+
+
+def forget() -> None:
+    """Remove the record: a build is under way, or something else changed the tables."""
+    (lake() / "last_build.json").unlink(missing_ok=True)
+
+
+def summary(spark) -> str:
+    """Return what is where after a build, a line for each entity, and what to type next."""
+    from highwater.add_table import logged_tables
+
+    tables = [entity for entity, _ in logged_tables() if spark.catalog.tableExists(f"lake.{entity}")]
+    if not tables:
+        return "No table is declared yet; see: highwater add-table --help"
+    counts = spark.sql(
+        " union all ".join(
+            f"""
+            select
+                '{table}' as entity,
+                (select count(*) from lake.{table}) as now,
+                (select count(*) from lake.{table}_merged where is_pending) as pending,
+                coalesce(sum(read), 0) as read, coalesce(sum(rejected), 0) as rejected, coalesce(sum(tied), 0) as tied
+            from lake.ledger
+            where table_name = '{table}'
+            """
+            for table in tables
+        )
+    ).collect()
+    width = max(len(table) for table in tables)
+    lines = [
+        f"  {row.entity:<{width}}  {row.now:>9,} rows now   from {row.read:,} records"
+        + (f", {row.pending:,} pending" if row.pending else "")
+        + (f", {row.rejected:,} rejected (see rejected_changes)" if row.rejected else "")
+        + (f", {row.tied:,} tied (see sequence_ties)" if row.tied else "")
+        for row in counts
+    ]
+    first = tables[-1]
+    return "\n".join(
+        [
+            f"Tables in {lake()}:",
+            *lines,
+            "",
+            "Next:",
+            f'  highwater query "select * from {first} limit 10"',
+            '  highwater query "select * from ledger"                 what became of every record',
+            '  highwater query "select * from rejected_changes"       what was not believed, and why',
+            "  make docs                                              lineage and columns, in a browser",
+        ]
+    )

@@ -22,8 +22,8 @@
     {%- endfor -%}
     {%- if counts.pending > 0 and (
         rule == 'always'
-        or counts.pending >= rule.get('pending_rows', counts.pending + 1)
-        or counts.pending * 100 >= rule.get('pending_percent', 100 * counts.pending + 1) * counts.base
+        or ('pending_rows' in rule and counts.pending >= rule.pending_rows)
+        or ('pending_percent' in rule and counts.pending * 100 >= rule.pending_percent * counts.base)
     ) -%}
         {{ return(compact_pending(this, this.identifier.removesuffix('_merged'))) }}
     {%- endif -%}

@@ -12,10 +12,7 @@
         {{ value }} is not null and (abs({{ value }}) <> double('infinity') or lower({{ text }}) rlike 'inf')
     {%- elif data_type.startswith('decimal') -%}
         {%- set scale = _decimal_digits(data_type)[1] -%}
-        {{ value }} is not null and case
-            when {{ text }} rlike '[eE]' then double({{ value }}) = try_cast({{ text }} as double)
-            else {{ text }} not rlike '[.][0-9]{{ '{' ~ scale ~ '}' }}[0-9]*[1-9]'
-        end
+        {{ value }} is not null and if({{ text }} rlike '[eE]', double({{ value }}) = try_cast({{ text }} as double), {{ text }} not rlike '[.][0-9]{{ '{' ~ scale ~ '}' }}[0-9]*[1-9]')
     {%- elif data_type == 'date' -%}
         {{ value }} is not null and {{ text }} rlike '^{{ day }}([T ]{{ midnight }}({{ zone }})?)?$'
     {%- elif data_type == 'timestamp' -%}

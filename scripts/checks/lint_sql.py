@@ -5,42 +5,54 @@ finding and exits with 1 when there is one. `sqlfluff lint models` does the same
 generic tests, whose SQL stands in a `{% test %}` block.
 
 The layout is linted for a later build. What renders differently in a first build (no table is there) or an idle one
-(there is nothing to do) must parse; so what macros write is parsed in every form it can take.
+(there is nothing to do) must parse. So what macros write is parsed in every form that models ask for.
 """
 
-import logging
 import os
 import re
 import sys
 from pathlib import Path
 
 from sqlfluff.core import FluffConfig, Linter
+from sqlfluff.core.templaters import JinjaTemplater
 
-# The same length, so that findings keep their line and column.
+# Replaced by as many characters, so that findings keep their line and column.
 TEST_TAG = re.compile(r"{%(-?\s*(?:test\s.*?|endtest\s*)-?)%}", re.DOTALL)
 
 
-def source(path: Path) -> str:
+def linted_source(path: Path) -> str:
     """Return the text of a model or test, with the tags of a generic test turned into comments."""
     return TEST_TAG.sub(lambda tag: "{#" + tag[1] + "#}", path.read_text())
 
 
+def rendered(path: Path, config: FluffConfig, build: str) -> str:
+    """Return the SQL that dbt would compile in that kind of build."""
+    os.environ["HIGHWATER_LINT_BUILD"] = build
+    _, _, render = JinjaTemplater().construct_render_func(fname=str(path), config=config)
+    return render(linted_source(path))
+
+
 def findings(folders: list[str]) -> list[str]:
     """Lint every SQL file below the folders; return a line per finding."""
-    linter = Linter(config=FluffConfig.from_path("."))
-    # Its tracer warns about `for … else`; what it renders is right.
-    logging.getLogger("sqlfluff.templater").setLevel(logging.ERROR)
+    config = FluffConfig.from_path(".")
+    layout = Linter(config=config)
+    parser = Linter(config=FluffConfig.from_path(".", overrides={"templater": "raw"}))
     found = []
     for path in sorted(path for folder in folders for path in Path(folder).glob("**/*.sql")):
-        text = source(path)
-        os.environ["HIGHWATER_LINT_BUILD"] = "later"
-        linted = linter.lint_string(text, fname=str(path))
+        try:
+            texts = {build: rendered(path, config, build) for build in ("first", "idle", "later")}
+        except Exception as error:  # whatever the Jinja of a model or macro runs into
+            found.append(f"{path}: does not render: {' '.join(str(error).split())}")
+            continue
+        linted = layout.lint_string(linted_source(path), fname=str(path))
         found += [_line(path, violation) for violation in linted.get_violations()]
+        if not linted.tree:
+            found.append(f"{path}: sqlfluff cannot tell its SQL from its Jinja and skips it; write the Jinja simpler.")
         for build in ("first", "idle"):
-            os.environ["HIGHWATER_LINT_BUILD"] = build
-            parsed = linter.parse_string(text, fname=str(path))
-            found += [f"{_line(path, violation)} (in the {build} build)" for violation in parsed.violations]
-    return list(dict.fromkeys(found))
+            if texts[build] != texts["later"]:
+                parsed = parser.parse_string(texts[build], fname=str(path))
+                found += [f"{_line(path, error)} (compiled in the {build} build)" for error in parsed.violations]
+    return found
 
 
 def _line(path: Path, violation) -> str:

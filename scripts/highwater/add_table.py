@@ -9,10 +9,6 @@ from jinja2 import Environment, PackageLoader
 from highwater.errors import UsageError
 from highwater.feeds import FORMATS, NAME, declared_feeds
 
-CONTRACT = (
-    "change_sequence_number change_type is_deleted changed_at present_columns change_hash source_file source_line "
-    "feed landing_batch landed_at rejection_reason rejection_detail record"
-).split()
 LOGGED = ["verdict", "is_tied", "is_new_key", "log_batch"]
 LAYERS = ["is_pending", "is_new"]
 NOT_MERGED = {"present_columns", "rejection_reason", "rejection_detail", "record"}
@@ -58,13 +54,18 @@ def parse_columns(text: str) -> list[Column]:
                 "timestamp_ntz, binary."
             )
         mart_name = re.sub(r"\W", "_", field).lower()
-        taken = {*CONTRACT, *LOGGED, *LAYERS}
+        taken = {*contract(), *LOGGED, *LAYERS}
         columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"column {twice!r} is given twice.")
     return columns
+
+
+def contract() -> list[str]:
+    """Return the columns of the change contract, in their order, as the macro contract_columns has them."""
+    return re.findall(r"'(\w+)'", Path("macros/staging/contract_columns.sql").read_text())
 
 
 def _template(name: str, **values) -> str:
@@ -121,9 +122,7 @@ def add_table(table: str, key: str | None, columns: str | None, format: str | No
         )
     declared = declared_feeds().get(feed)
     if declared is None and format not in FORMATS:
-        raise UsageError(
-            f"the feed {feed} is not declared yet; say its format with --format {'|'.join(FORMATS)}."
-        )
+        raise UsageError(f"the feed {feed} is not declared yet; say its format with --format {'|'.join(FORMATS)}.")
     format = declared.format if declared else format
     system = feed.partition("_")[2]
     log = Path(f"models/changes/{system}/{name}_changes.sql")
@@ -161,10 +160,10 @@ def _values(feed, table, entity, format, columns) -> dict:
         "entity": entity,
         "format": format,
         "columns": columns,
-        "contract": CONTRACT,
+        "contract": contract(),
         "logged": LOGGED,
         "layers": LAYERS,
-        "merged": [name for name in CONTRACT if name not in NOT_MERGED] + ["log_batch"],
+        "merged": [name for name in contract() if name not in NOT_MERGED] + ["log_batch"],
     }
 
 
@@ -184,7 +183,9 @@ def _declare_source(feed: str, table: str, format: str, declared) -> Path:
     text = path.read_text() if path.exists() else _template("sources.yml", feed=feed, format=format)
     path.write_text(text.rstrip("\n") + "\n" + _template("source_table.yml", feed=feed, table=table))
     if table not in declared_feeds()[feed].tables:
-        raise UsageError(f"{path}: the list of tables must be the last thing in the file; the new table did not get in.")
+        raise UsageError(
+            f"{path}: the list of tables must be the last thing in the file; the new table did not get in."
+        )
     return path
 
 

@@ -4,11 +4,11 @@ import sys
 
 import click
 
-from highwater.errors import CheckError, UsageError
+from highwater.errors import CheckError, UsageError, leave_with_the_sentence
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def main():
+@click.group("highwater", context_settings={"help_option_names": ["-h", "--help"]})
+def commands():
     """Exact current-state tables from any change feed, on dbt, Spark and Delta Lake."""
     from highwater.project import enter_project
 
@@ -53,7 +53,7 @@ def _land(spark, feeds) -> dict[str, int]:
     return newest
 
 
-@main.command()
+@commands.command()
 @click.argument("feeds", nargs=-1)
 @click.option("--skip", metavar="FILE", help="Leave this delivered file out, on record.")
 def land(feeds, skip):
@@ -70,7 +70,7 @@ def land(feeds, skip):
             _land(session(), declared)
 
 
-@main.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@commands.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def build(arguments):
     """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
@@ -95,7 +95,7 @@ def build(arguments):
             click.echo("\n" + last["summary"])
             return
         last_build.forget()
-        status = dbt.run(["build", *arguments])
+        status = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)])
         if status:
             sys.exit(status)
         words = last_build.summary(session())
@@ -103,7 +103,7 @@ def build(arguments):
         click.echo("\n" + words)
 
 
-@main.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@commands.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dbt_command(arguments):
     """Run any dbt command in the project's environment."""
@@ -111,16 +111,17 @@ def dbt_command(arguments):
     from highwater.project import lease
     from highwater.spark import session
 
-    if not arguments or arguments[0] in dbt.WITHOUT_SPARK:
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    if not command or command in dbt.WITHOUT_SPARK:
         sys.exit(dbt.run(list(arguments)))
-    with lease("highwater dbt " + arguments[0]):
+    with lease(f"highwater dbt {command}"):
         session()
         last_build.forget()
         status = dbt.run(list(arguments))
     sys.exit(status)
 
 
-@main.command()
+@commands.command()
 @click.argument("sql")
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table")
 def query(sql, form):
@@ -132,7 +133,7 @@ def query(sql, form):
         show(spark, sql, form)
 
 
-@main.command()
+@commands.command()
 @click.argument("table")
 def rebuild(table):
     """Write the merged TABLE again from its log, swapped in by one commit."""
@@ -144,7 +145,7 @@ def rebuild(table):
         click.echo(rebuild_table(session(), table))
 
 
-@main.command("add-table")
+@commands.command("add-table")
 @click.argument("table", metavar="FEED.TABLE")
 @click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row.")
 @click.option("--columns", metavar="NAME:TYPE,…", help="The other columns.")
@@ -156,6 +157,11 @@ def add_table_command(table, key, columns, form):
     for path in add_table(table, key, columns, form):
         click.echo(path)
     click.echo("Now deliver files and run: highwater build")
+
+
+def main() -> None:
+    """Run the command line."""
+    leave_with_the_sentence(commands)
 
 
 if __name__ == "__main__":

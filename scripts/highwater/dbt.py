@@ -3,7 +3,10 @@
 import os
 from pathlib import Path
 
-WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean", "init", "--version", "--help"}
+WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
+
+# Unit tests and tests of macros are about the project; `make test` runs them, and they cost seconds in every build.
+CHECKS_OF_DATA_ONLY = ["--exclude-resource-types", "unit_test", "--exclude", "path:tests/macros"]
 
 
 def set_defaults() -> None:

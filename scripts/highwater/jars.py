@@ -6,10 +6,9 @@ Run by `make setup` as `python -m highwater.jars`; does nothing when the jars ar
 import hashlib
 import os
 import shutil
-import sys
 from pathlib import Path
 
-from highwater.errors import UsageError
+from highwater.errors import UsageError, leave_with_the_sentence
 from highwater.project import enter_project, require_java
 from highwater.spark import JARS
 
@@ -91,10 +90,11 @@ def resolve() -> None:
     shutil.copytree(ivy / "jars", JARS)
 
 
+def main() -> None:
+    """Find the project and make sure of its jars."""
+    enter_project()
+    resolve()
+
+
 if __name__ == "__main__":
-    try:
-        enter_project()
-        resolve()
-    except UsageError as error:
-        error.show()
-        sys.exit(error.exit_code)
+    leave_with_the_sentence(main)

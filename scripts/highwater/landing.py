@@ -6,6 +6,7 @@ same commit, so there is no checkpoint to lose: what has landed is what the tabl
 
 import hashlib
 import json
+import os
 import re
 import sys
 import threading
@@ -107,8 +108,6 @@ class Landed:
 
 def filesystem(root: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a folder or URI, and the path in it."""
-    import os
-
     if "://" in root:
         return fs.FileSystem.from_uri(root)
     return fs.LocalFileSystem(), os.path.abspath(root)
@@ -161,7 +160,7 @@ def _export_positions(system, folder: str, files) -> dict[str, str]:
     for _, below in files:
         entry = declared.get(str(below)) or {}
         if not isinstance(entry.get("position"), str):
-            raise UsageError(f'{path} declares no position (a quoted text) for {below}.')
+            raise UsageError(f"{path} declares no position (a quoted text) for {below}.")
         positions[str(below)] = entry["position"]
     return positions
 
@@ -190,7 +189,8 @@ def _read_file(system: fs.FileSystem, format: str, file: dict) -> Iterator[pyarr
                 pass
         if stream.size != file["size"]:
             raise readers.UnreadableFile(
-                f"it had {file['size']:,} bytes when it was listed and {stream.size:,} when it was read; is it still written?"
+                f"it had {file['size']:,} bytes when it was listed and {stream.size:,} when it was read; "
+                "is it still written?"
             )
     except (readers.UnreadableFile, OSError) as error:
         message = json.dumps({"file": file["source_file"], "why": str(error)})
@@ -248,7 +248,7 @@ def _known_files(spark, feed: Feed) -> dict[str, dict]:
 
 
 def _micros(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000_000)
+    return (moment - datetime.fromtimestamp(0, timezone.utc)) // timedelta(microseconds=1)
 
 
 def _new_and_changed(feed: Feed, known: dict) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
@@ -351,10 +351,7 @@ def land(spark, feed: Feed) -> Landed:
     for batch in _batches(new):
         number, at = _next_batch(spark, feed)
         size = sum(file.size for file in batch)
-        rows = [
-            (file.path, file.source_file, file.table, file.size, file.modified_at, file.position)
-            for file in batch
-        ]
+        rows = [(file.path, file.source_file, file.table, file.size, file.modified_at, file.position) for file in batch]
         cores = spark.sparkContext.defaultParallelism
         tasks = max(min(cores, len(batch)), min(len(batch), size // TASK_BYTES))
         schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"

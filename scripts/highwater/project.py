@@ -10,7 +10,7 @@ import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
 
-from highwater.errors import UsageError
+from highwater.errors import UsageError, leave_with_the_sentence
 
 JAVA_AT_LEAST = 17
 
@@ -98,3 +98,7 @@ def lease(command: str):
         json.dump({"command": command, "process": os.getpid(), "since": since}, handle)
         handle.flush()
         yield
+
+
+if __name__ == "__main__":  # `make setup` asks for Java before it downloads anything
+    leave_with_the_sentence(require_java)

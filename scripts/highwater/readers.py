@@ -71,7 +71,8 @@ def _blocks_of_lines(stream) -> Iterator[tuple[int, list[bytes]]]:
         rest = lines.pop()
         if len(rest) > RECORD_BYTES_AT_MOST:
             raise UnreadableFile(
-                f"line {number + len(lines)} is longer than {RECORD_BYTES_AT_MOST >> 20} MiB, the most one record may have"
+                f"line {number + len(lines)} is longer than {RECORD_BYTES_AT_MOST >> 20} MiB, "
+                "the most that one record may have"
             )
         yield number, lines
         number += len(lines)
@@ -89,9 +90,7 @@ def json_lines(stream) -> Iterator[pyarrow.RecordBatch]:
         if first == 1 and lines:
             lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
         numbered = [
-            (number, _without_line_end(line))
-            for number, line in enumerate(lines, first)
-            if line and not line.isspace()
+            (number, _without_line_end(line)) for number, line in enumerate(lines, first) if line and not line.isspace()
         ]
         if numbered:
             numbers, records = zip(*numbered, strict=True)
@@ -191,6 +190,8 @@ def _parse_csv(records: list[bytes], names: list[str] | None) -> list[pyarrow.Ar
 
 
 def _csv_fields(records: list[bytes], header: list[str]) -> pyarrow.MapArray:
+    if records[-1].count(b'"') % 2:  # only the last record of a file can be open; pyarrow would close it
+        raise pyarrow.ArrowInvalid("quotes do not close")
     columns = [column.cast(pyarrow.string()) for column in _parse_csv(records, header)]
     rows, width = len(records), len(header)
     by_row = numpy.arange(width * rows).reshape(width, rows).T.ravel()

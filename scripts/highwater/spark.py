@@ -25,10 +25,7 @@ def profile_settings() -> dict[str, str]:
     folder = Path(os.environ.get("DBT_PROFILES_DIR", "profiles"))
     profile = yaml.safe_load((folder / "profiles.yml").read_text())["highwater"]
     target = profile["outputs"][profile["target"]]
-    return {
-        name: jinja.from_string(value).render()
-        for name, value in target["server_side_parameters"].items()
-    }
+    return {name: jinja.from_string(value).render() for name, value in target["server_side_parameters"].items()}
 
 
 def session(**settings: str):

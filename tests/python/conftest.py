@@ -22,15 +22,46 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="long: make soak"))
 
 
+# The tables that tests use, beside the example; all are declared before the first build.
+TABLES = [
+    ("datastream_cases.cases", "case_name:string,k:string", "v:string"),
+    ("datastream_histories.histories", "history:int,k:string", "v:string,n:decimal(20,4)"),
+    (
+        "datastream_types.readings",
+        "id:int",
+        "n:decimal(5,2),d:date,t:timestamp,l:timestamp_ntz,b:boolean,x:double,y:binary,s:string",
+    ),
+    ("datastream_article.halves", "COL1:string", "COL2:string"),
+    ("datastream_article.based", "COL1:string", "COL2:string"),
+    ("baseline_article.based", None, None),
+    ("datastream_oracle.scn_ordered", "k:string", "v:string,feed:string"),
+    ("datastream_views.viewed", "id:bigint", "v:string"),
+]
+
+
 @pytest.fixture(scope="session")
 def workshop(tmp_path_factory):
-    """A copy of the project without its example tables, with a lake and landing folders of its own."""
+    """A copy of the project with the example and further tables, landed and built, in a lake of its own."""
     from workshop import Workshop
 
     folder = tmp_path_factory.mktemp("workshop") / "project"
     workshop = Workshop.copy_of(PROJECT, folder)
     here = Path.cwd()
     os.chdir(folder)
+    for table, key, columns in TABLES:
+        workshop.add_table(table, key, columns, "csv" if table.startswith("baseline") else "datastream-json")
+    declaration = folder / "models/staging/datastream_oracle/_datastream_oracle__sources.yml"
+    declaration.write_text(
+        declaration.read_text().replace(
+            "format: datastream-json",
+            "format: datastream-json\n          order: oracle_sort_keys\n          baseline: metadata.sort_keys[2] = ''",  # noqa: E501
+        )
+    )
+    declaration = folder / "models/staging/baseline_article/_baseline_article__sources.yml"
+    declaration.write_text(declaration.read_text().replace("format: csv", "format: csv\n          role: baseline"))
+    workshop.land()
+    workshop.build(command="seed")
+    workshop.build(command="run")
     yield workshop
     workshop.stop()
     os.chdir(here)

@@ -5,36 +5,56 @@ from collections import defaultdict
 import pytest
 from workshop import change
 
-I, U, D, UD, UI = "INSERT", "UPDATE", "DELETE", "UPDATE-DELETE", "UPDATE-INSERT"
+INS, U, D, UD, UI = "INSERT", "UPDATE", "DELETE", "UPDATE-DELETE", "UPDATE-INSERT"
 
 # case -> batches of (operation, sequence, key, value), and the live rows that must remain
-D1 = [(I, "1", "a", "1"), (I, "2", "b", "2"), (U, "3", "a", "3"), (I, "4", "c", "4"), (D, "5", "b", None), (U, "6", "c", "6")]
+D1 = [
+    (INS, "1", "a", "1"),
+    (INS, "2", "b", "2"),
+    (U, "3", "a", "3"),
+    (INS, "4", "c", "4"),
+    (D, "5", "b", None),
+    (U, "6", "c", "6"),
+]
 CASES = {
     "D1-one-batch": ([D1], {"a": "3", "c": "6"}),
     "D1-halves": ([D1[:3], D1[3:]], {"a": "3", "c": "6"}),
     "D1-row-at-a-time": ([[row] for row in D1], {"a": "3", "c": "6"}),
     "D1-backwards": ([[row] for row in reversed(D1)], {"a": "3", "c": "6"}),
     "D2": ([[(U, "20", "a", "2")], [(D, "10", "a", None)]], {"a": "2"}),
-    "D3": ([[(I, "5", "a", "1")], [(D, "20", "a", None)], [(U, "10", "a", "old")]], {}),
-    "D4": ([[(I, "5", "a", "1")], [(UD, "10", "a", "1"), (UI, "11", "b", "1")]], {"b": "1"}),
-    "D4-equal-order": ([[(I, "5", "a", "1")], [(UD, "10", "a", "1"), (UI, "10", "b", "1")]], {"b": "1"}),
-    "D4-new-key-first": ([[(I, "5", "a", "1")], [(UI, "11", "b", "1")], [(UD, "10", "a", "1")]], {"b": "1"}),
-    "D4-same-key": ([[(I, "5", "a", "1")], [(UD, "10", "a", "1"), (UI, "10", "a", "2")]], {"a": "2"}),
-    "D4-same-key-apart": ([[(I, "5", "a", "1")], [(UI, "10", "a", "2")], [(UD, "10", "a", "1")]], {"a": "2"}),
-    "D5": ([[(I, "5", "a", "1")], [(D, "20", "a", None)], [(I, "5", "a", "1")]], {}),
-    "D6-decimal": ([[(I, "9", "a", "first")], [(U, "10", "a", "second")]], {"a": "second"}),
-    "D6-sections": ([[(I, "F/0", "a", "first")], [(U, "10/0", "a", "second")]], {"a": "second"}),
-    "D6-case": ([[(I, "0/a", "a", "first")], [(U, "0/B", "a", "second")]], {"a": "second"}),
-    "D6-fewer-sections": ([[(I, "5/1", "a", "second")], [(U, "5", "a", "first")]], {"a": "second"}),
-    "D6-zeros-in-front": ([[(I, "00000000000000000000009", "a", "first")], [(U, "A", "a", "second")]], {"a": "second"}),
+    "D3": ([[(INS, "5", "a", "1")], [(D, "20", "a", None)], [(U, "10", "a", "old")]], {}),
+    "D4": ([[(INS, "5", "a", "1")], [(UD, "10", "a", "1"), (UI, "11", "b", "1")]], {"b": "1"}),
+    "D4-equal-order": ([[(INS, "5", "a", "1")], [(UD, "10", "a", "1"), (UI, "10", "b", "1")]], {"b": "1"}),
+    "D4-new-key-first": ([[(INS, "5", "a", "1")], [(UI, "11", "b", "1")], [(UD, "10", "a", "1")]], {"b": "1"}),
+    "D4-same-key": ([[(INS, "5", "a", "1")], [(UD, "10", "a", "1"), (UI, "10", "a", "2")]], {"a": "2"}),
+    "D4-same-key-apart": ([[(INS, "5", "a", "1")], [(UI, "10", "a", "2")], [(UD, "10", "a", "1")]], {"a": "2"}),
+    "D5": ([[(INS, "5", "a", "1")], [(D, "20", "a", None)], [(INS, "5", "a", "1")]], {}),
+    "D6-decimal": ([[(INS, "9", "a", "first")], [(U, "10", "a", "second")]], {"a": "second"}),
+    "D6-sections": ([[(INS, "F/0", "a", "first")], [(U, "10/0", "a", "second")]], {"a": "second"}),
+    "D6-case": ([[(INS, "0/a", "a", "first")], [(U, "0/B", "a", "second")]], {"a": "second"}),
+    "D6-fewer-sections": ([[(INS, "5/1", "a", "second")], [(U, "5", "a", "first")]], {"a": "second"}),
+    "D6-zeros-in-front": (
+        [[(INS, "00000000000000000000009", "a", "first")], [(U, "A", "a", "second")]],
+        {"a": "second"},
+    ),
     "D8": (
-        [[(I, "1", "a", "1"), (I, "1", "b", "1"), (I, "1", "c", "1")],
-         [("UPDATE", "2", "a", "2"), ("delete", "2", "b", None), ("TRUNCATE", "3", "c", None)]],
+        [
+            [(INS, "1", "a", "1"), (INS, "1", "b", "1"), (INS, "1", "c", "1")],
+            [("UPDATE", "2", "a", "2"), ("delete", "2", "b", None), ("TRUNCATE", "3", "c", None)],
+        ],
         {"a": "2", "c": "1"},
     ),
-    "D11": ([[(I, "1", None, "lost"), (I, "2", "a", "1")]], {"a": "1"}),
-    "D12": ([[(D, "5", "a", None)], [(I, "3", "a", "1")]], {}),
-    "D13": ([[(I, "1", "a", "1"), (D, "2", "a", "still here")]], {}),
+    "D9": ([[(INS, "1", "a", "1")] * 3, [(INS, "1", "a", "1")]], {"a": "1"}),
+    "D11": ([[(INS, "1", None, "lost"), (INS, "2", "a", "1")]], {"a": "1"}),
+    "D12": ([[(D, "5", "a", None)], [(INS, "3", "a", "1")]], {}),
+    "D13": ([[(INS, "1", "a", "1"), (D, "2", "a", "still here")]], {}),
+}
+# the same three changes with one sequence, in other batches each time
+TIES = {
+    "D10-at-once": [["x", "y", "z"]],
+    "D10-one-by-one": [["z"], ["y"], ["x"]],
+    "D10-split": [["y"], ["x", "z"]],
+    "D10-late": [["x"], ["z", "y"]],
 }
 STEPS = max(len(batches) for batches, _ in CASES.values())
 
@@ -42,17 +62,19 @@ STEPS = max(len(batches) for batches, _ in CASES.values())
 @pytest.fixture(scope="module")
 def live(workshop):
     """Run every case, a batch a step; return the live rows of each."""
-    workshop.add_table("datastream_cases.cases", "case_name:string,k:string", "v:string")
     for step in range(STEPS):
         records = [
             change(operation, sequence, {"case_name": name, "k": k, "v": v}, uuid=f"{name}-{number}")
             for name, (batches, _) in CASES.items()
             for number, (operation, sequence, k, v) in enumerate(batches[step] if step < len(batches) else [])
         ]
+        records += [
+            change(U, "7", {"case_name": name, "k": "a", "v": value})
+            for name, batches in TIES.items()
+            for value in (batches[step] if step < len(batches) else [])
+        ]
         workshop.deliver("datastream_cases.cases", f"step{step}.json", records)
-        workshop.land("datastream_cases")
-        workshop.build("+cases", command="run")
-    workshop.build("+ledger", "+rejected_changes", "+sequence_ties", "+cases")
+        workshop.land_and_run("datastream_cases", "+cases")
     live = defaultdict(dict)
     for name, k, v in workshop.rows("select case_name, k, v from cases"):
         live[name][k] = v
@@ -62,3 +84,61 @@ def live(workshop):
 @pytest.mark.parametrize("case", CASES)
 def test_live_rows(live, case):
     assert live[case] == CASES[case][1]
+
+
+def log(workshop, case):
+    return workshop.rows(
+        "select k, change_type, verdict, is_tied, rejection_reason, source_line from cases_changes "
+        f"where case_name = '{case}' order by log_batch, source_line"
+    )
+
+
+def test_d8_truncate_is_rejected_and_the_alias_is_an_update(live, workshop):
+    second_batch = [(kind, verdict, reason) for _, kind, verdict, _, reason, _ in log(workshop, "D8")[3:]]
+    assert second_batch == [
+        ("update", "applied", None),
+        ("delete", "applied", None),
+        (None, "rejected", "unknown_operation"),
+    ]
+
+
+def test_d11_the_rejected_record_is_kept_with_file_and_line(live, workshop):
+    ((reason, detail, file, record),) = workshop.rows(
+        "select rejection_reason, rejection_detail, source_file, cast(record as string) from cases_changes "
+        "where case_name = 'D11' and verdict = 'rejected'"
+    )
+    assert (reason, detail) == ("null_key", "the key is case_name, k")
+    assert file == "datastream_cases/cases/step0.json" and '"v": "lost"' in record
+
+
+def test_d12_a_tombstone_of_a_key_never_seen_is_kept(live, workshop):
+    rows = workshop.rows("select is_deleted, change_sequence_number from cases_merged where case_name = 'D12'")
+    assert rows == [(True, "/".join(["0000000000000005"] + ["0" * 16] * 3))]
+    assert [row[2] for row in log(workshop, "D12")] == ["applied", "superseded"]
+
+
+def test_d5_the_repeated_batch_is_told_from_a_new_one(live, workshop):
+    assert [row[2] for row in log(workshop, "D5")] == ["applied", "applied", "superseded"]
+
+
+def test_d4_the_tie_is_counted(live, workshop):
+    assert [(row[2], row[3]) for row in log(workshop, "D4-same-key")] == [
+        ("applied", False),
+        ("superseded", True),
+        ("applied", False),
+    ]
+
+
+def test_d9_copies_count_once(live, workshop):
+    assert [row[2] for row in log(workshop, "D9")] == ["applied", "duplicate", "duplicate", "duplicate"]
+
+
+@pytest.mark.parametrize("case", TIES)
+def test_d10_the_winner_of_a_tie_is_the_highest_hash_however_batches_are_cut(live, workshop, case):
+    highest = workshop.value(f"select max_by(v, change_hash) from cases_changes where case_name = '{case}'")
+    assert live[case] == {"a": highest}
+    tied = workshop.rows(
+        f"select is_tied, count(*) from cases_changes where case_name = '{case}' group by 1 order by 1"
+    )
+    assert tied == [(False, 1), (True, 2)]
+    assert workshop.value(f"select count(*) from sequence_ties where key_values like '%{case}%'") == 2

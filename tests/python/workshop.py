@@ -5,7 +5,18 @@ import os
 import shutil
 from pathlib import Path
 
-COPIED = ["dbt_project.yml", "packages.yml", "profiles", "conf", "macros", "models", "seeds", "snapshots", "tests/generic"]
+COPIED = [
+    "dbt_project.yml",
+    "packages.yml",
+    "profiles",
+    "conf",
+    "macros",
+    "models",
+    "seeds",
+    "snapshots",
+    "tests/generic",
+    "tests/macros",
+]
 
 
 class Workshop:
@@ -25,9 +36,8 @@ class Workshop:
                 shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
             elif source.exists():
                 shutil.copy(source, target)
-        for layer in ("staging", "changes", "merged", "marts"):
-            shutil.rmtree(folder / "models" / layer, ignore_errors=True)
-        shutil.rmtree(folder / "snapshots", ignore_errors=True)
+        for name in ("landing", "exports"):
+            shutil.copytree(project / "examples" / name, folder / name)
         (folder / ".spark").symlink_to(project / ".spark")
         os.environ["HIGHWATER_LAKE"] = str(folder / "lake")
         os.environ["HIGHWATER_LANDING"] = str(folder / "landing")
@@ -51,7 +61,7 @@ class Workshop:
     def stop(self):
         self.spark.stop()
 
-    def add_table(self, table: str, key: str, columns: str, format: str = "datastream-json"):
+    def add_table(self, table: str, key: str | None = None, columns: str | None = None, format="datastream-json"):
         from highwater.add_table import add_table
 
         add_table(table, key, columns, format)
@@ -88,7 +98,7 @@ class Workshop:
         if selected:
             arguments += ["--select", *selected]
         for name, value in options.items():
-            arguments += [f"--{name.replace('_', '-')}", value]
+            arguments += [f"--{name.replace('_', '-')}"] + ([value] if value is not None else [])
         result = self.dbt(*arguments)
         if result.exception:
             raise result.exception
@@ -97,9 +107,10 @@ class Workshop:
         assert not bad, bad
         return statuses
 
-    def land_and_build(self, *selected: str):
-        self.land()
-        return self.build(*selected)
+    def land_and_run(self, feed: str, *selected: str):
+        """Land one feed and run models, without their tests."""
+        self.land(feed)
+        return self.build(*selected, command="run")
 
     def rows(self, sql: str) -> list[tuple]:
         return [tuple(row) for row in self.spark.sql(sql).collect()]

@@ -5,6 +5,7 @@ would compile, without Spark. HIGHWATER_LINT_BUILD says which build it is: `firs
 `later` (the default: there is something to do) or `idle` (there is nothing to do).
 """
 
+import functools
 import os
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ from jinja2 import Environment
 from sqlfluff.core.templaters.builtins.dbt import DBT_BUILTINS, DbtMacroWrapper, RelationEmulator
 
 BUILD = os.environ.get("HIGHWATER_LINT_BUILD", "later")
+FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MACRO = re.compile(r"({%-?\s*macro\s+(\w+).*?{%-?\s*endmacro\s*-?%})", re.DOTALL)
 
 
@@ -32,7 +34,7 @@ def _answer(statement):
 
 def _declared(kind):
     for path in sorted(Path("models").glob("**/*.yml")):
-        yield from (yaml.safe_load(path.read_text()) or {}).get(kind) or []
+        yield from (yaml.load(path.read_text(), FAST_LOADER) or {}).get(kind) or []
 
 
 def _model(declared):
@@ -56,16 +58,18 @@ def _load_macros(context):
     jinja = Environment(extensions=["jinja2.ext.do"], keep_trailing_newline=True)
     texts = "\n".join(path.read_text() for path in sorted(Path("macros").glob("**/*.sql")))
     texts = {found[2]: found[1] for found in re.finditer(MACRO, texts)}
-    loaded = {}
-    # a macro knows the names that are there when it is loaded: all of them, bound when they are called
-    for name in texts:
-        context[name] = lambda *values, _name=name, **named: loaded[_name](*values, **named)
-    # each macro is a template of its own, so that it calls others through DbtMacroWrapper, which knows return()
-    for name, text in texts.items():
-        template = jinja.from_string(text, globals=context)
+
+    @functools.cache
+    def loaded(name):
+        # a template of its own, so that it calls other macros through DbtMacroWrapper, which knows return()
+        template = jinja.from_string(texts[name], globals=context)
         defined = template.new_context()
         list(template.root_render_func(defined))
-        loaded[name] = DbtMacroWrapper(defined.vars[name])
+        return DbtMacroWrapper(defined.vars[name])
+
+    # a macro sees the names that are there when it is loaded: all of them, loaded when they are called
+    for name in texts:
+        context[name] = lambda *values, _name=name, **named: loaded(_name)(*values, **named)
 
 
 _context = {

@@ -1,0 +1,31 @@
+# Every target works on a fresh clone that has Python 3.10+ and Java 17+; `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help setup build test soak lint docs clean
+BIN := .venv/bin
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: .venv/ready  ## environment, jars, dbt packages (once)
+	@$(BIN)/python -m highwater.jars
+
+build: setup  ## land the examples, build and test every model, say what is where
+	@$(BIN)/highwater build
+
+test: setup  ## the whole test suite, real Spark and Delta
+	@$(BIN)/pytest
+
+soak: setup  ## the long runs too: many histories, kills, big files
+	@$(BIN)/pytest --soak
+
+lint: setup  ## names, descriptions, SQL and Python style, dbt parse without a warning
+	@scripts/checks/lint.sh
+
+docs: setup  ## the dbt docs site, one file: target/static_index.html
+	@$(BIN)/highwater dbt docs generate --static --quiet && echo "open target/static_index.html in a browser"
+
+clean:  ## remove the lake and what dbt wrote; the environment and the jars stay
+	@rm -rf .lake target logs
+
+.venv/ready: requirements.lock pyproject.toml
+	@scripts/setup.sh

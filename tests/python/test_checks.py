@@ -1,0 +1,289 @@
+"""The checks of scripts/checks: the project passes, and a planted fault is found. No Spark."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+CHECKS = PROJECT / "scripts" / "checks"
+sys.path.insert(0, str(CHECKS))
+
+import check_docs  # noqa: E402
+import check_names  # noqa: E402
+import lint_sql  # noqa: E402
+
+COPIED = ["macros", "models", "seeds", "snapshots", "tests/generic", "scripts/checks"]
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """A copy of the project to plant faults in, as the current folder."""
+    for folder in COPIED:
+        shutil.copytree(PROJECT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / ".sqlfluff", tmp_path)
+    shutil.copy(PROJECT / "dbt_project.yml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HIGHWATER_LINT_BUILD", "later")
+    return tmp_path
+
+
+def replace(path: Path, old: str, new: str):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("check", ["check_names", "check_docs"])
+def test_project_passes(check):
+    ended = subprocess.run([sys.executable, CHECKS / f"{check}.py"], cwd=PROJECT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout
+
+
+def test_exit_code_and_line(tree):
+    os.rename(tree / "macros/merge/total_order.sql", tree / "macros/merge/order.sql")
+    ended = subprocess.run([sys.executable, CHECKS / "check_names.py"], cwd=tree, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "macros/merge/order.sql: holds no macro named order; name the file like its macro.\n" in ended.stdout
+
+
+def rename(old, new):
+    return lambda tree: ((tree / new).parent.mkdir(exist_ok=True, parents=True), os.rename(tree / old, tree / new))
+
+
+def write(path, text):
+    return lambda tree: (tree / path).write_text(text)
+
+
+def edit(path, old, new):
+    return lambda tree: replace(tree / path, old, new)
+
+
+STAGING = "models/staging/datastream_user1/stg_datastream_user1__table1_changes"
+EXPORT = "models/staging/exports_user1/stg_exports_user1__table1"
+LOG = "models/changes/user1/table1_changes"
+MACRO = "{%- macro X() -%}\n1\n{%- endmacro -%}\n"
+
+NAME_FAULTS = {
+    "second public macro": (
+        write("macros/merge/one.sql", MACRO.replace("X", "one") + MACRO.replace("X", "two")),
+        "macros/merge/one.sql: holds a second public macro, two",
+    ),
+    "public macro in a private file": (
+        write("macros/merge/_one.sql", MACRO.replace("X", "_one") + MACRO.replace("X", "two")),
+        "macros/merge/_one.sql: is a private file and holds the public macro two",
+    ),
+    "macro in upper case": (
+        write("macros/merge/One.sql", MACRO.replace("X", "One")),
+        "macros/merge/One.sql: One is not lower-case",
+    ),
+    "override outside macros/dbt": (
+        write("macros/merge/generate_schema_name.sql", MACRO.replace("X", "generate_schema_name")),
+        "macros/merge/generate_schema_name.sql: generate_schema_name takes the place of a macro of dbt",
+    ),
+    "override of a dispatched macro": (
+        write("macros/merge/spark__get_merge_sql.sql", MACRO.replace("X", "spark__get_merge_sql")),
+        "macros/merge/spark__get_merge_sql.sql: spark__get_merge_sql takes the place of a macro of dbt",
+    ),
+    "macro of ours in macros/dbt": (
+        write("macros/dbt/one.sql", MACRO.replace("X", "one")),
+        "macros/dbt/one.sql: one is no macro of dbt",
+    ),
+    "test in another file": (
+        rename("tests/generic/is_empty.sql", "tests/generic/has_no_rows.sql"),
+        "tests/generic/has_no_rows.sql: holds the test is_empty",
+    ),
+    "staging model of another feed": (
+        rename(f"{STAGING}.sql", "models/staging/other_user1/stg_datastream_user1__table1_changes.sql"),
+        "models/staging/other_user1/stg_datastream_user1__table1_changes.sql: is not named stg_other_user1__",
+    ),
+    "staging model without _changes": (
+        rename(f"{STAGING}.sql", f"{STAGING.removesuffix('_changes')}.sql"),
+        "stg_datastream_user1__table1.sql: belongs to a feed of changes",
+    ),
+    "export with _changes": (
+        rename(f"{EXPORT}.sql", f"{EXPORT}_changes.sql"),
+        "stg_exports_user1__table1_changes.sql: holds no changes but an export",
+    ),
+    "double underscore in a log": (
+        rename(f"{LOG}.sql", "models/changes/user1/user1__table1_changes.sql"),
+        "models/changes/user1/user1__table1_changes.sql: is not lower-case words",
+    ),
+    "log in another layer": (
+        rename(f"{LOG}.sql", "models/merged/user1/table1_changes.sql"),
+        "models/merged/user1/table1_changes.sql: is not named <entity>_merged",
+    ),
+    "model in no layer": (
+        rename("models/marts/user1/table1.sql", "models/other/table1.sql"),
+        "models/other/table1.sql: is in no layer",
+    ),
+    "model without YAML": (
+        rename("models/marts/user1/table1.yml", "models/marts/user1/tables.yml"),
+        "models/marts/user1/table1.sql: has no YAML beside it",
+    ),
+    "YAML of another model": (
+        edit("models/marts/user1/table1.yml", "- name: table1", "- name: table2"),
+        "models/marts/user1/table1.yml: does not describe the model table1",
+    ),
+    "YAML with a double underscore": (
+        rename("models/operations/operations.yml", "models/operations/the__operations.yml"),
+        "models/operations/the__operations.yml: has a double underscore",
+    ),
+    "source in another file": (
+        rename(
+            "models/staging/exports_user1/_exports_user1__sources.yml",
+            "models/staging/exports_user1/_exports__sources.yml",
+        ),
+        "_exports__sources.yml: declares the source exports_user1; its place is models/staging/exports_user1/",
+    ),
+    "model name twice": (
+        rename("models/marts/user1/table1.sql", "models/marts/user1/customers_merged.sql"),
+        "customers_merged.sql: is called customers_merged, and so is models/marts/user1/customers_merged.sql",
+    ),
+    "alias twice": (
+        write("models/operations/ledger.sql", "{{ config(alias='customers') }}\nselect 1 as one\n"),
+        "models/operations/ledger.sql: is called customers, and so is models/marts/user1/customers.sql",
+    ),
+    "model like a seed": (
+        rename("models/operations/ledger.sql", "models/operations/rejection_reasons.sql"),
+        "is called rejection_reasons, and so is",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", NAME_FAULTS)
+def test_names(tree, fault):
+    plant, expected = NAME_FAULTS[fault]
+    plant(tree)
+    assert any(expected in line for line in check_names.findings(tree)), check_names.findings(tree)
+
+
+DOC_FAULTS = {
+    "model without description": (
+        edit("models/marts/user1/table1.yml", "description: TABLE1 as it is", "label: TABLE1 as it is"),
+        "models/marts/user1/table1.yml: model table1 has no description",
+    ),
+    "model without entry": (
+        edit("models/operations/operations.yml", "- name: ledger", "- name: other"),
+        "models/operations/ledger.sql: model ledger has no entry",
+    ),
+    "column with an empty description": (
+        edit("models/marts/user1/table1.yml", "description: Primary key.", "description: ''"),
+        "models/marts/user1/table1.yml: column col1 of model table1 has no description",
+    ),
+    "contract column left out of a log": (
+        edit(f"{LOG}.yml", "- name: change_hash", "- name: hash"),
+        f"{LOG}.yml: model table1_changes does not list the column change_hash",
+    ),
+    "contract column left out of staging": (
+        edit(f"{STAGING}.yml", "- name: landed_at", "- name: landed"),
+        f"{STAGING}.yml: model stg_datastream_user1__table1_changes does not list the column landed_at",
+    ),
+    "entity column left out of merged": (
+        edit("models/merged/user1/table1_merged.yml", "- name: col2", "- name: col3"),
+        "table1_merged.yml: model table1_merged does not list the column col2 (of table1_changes)",
+    ),
+    "seed column left out": (
+        edit("seeds/rejection_reasons.yml", "- name: meaning", "- name: sense"),
+        "seeds/rejection_reasons.yml: seed rejection_reasons does not list the column meaning",
+    ),
+    "snapshot without description": (
+        edit("snapshots/user1/customers_snapshot.yml", "description: >", "label: >"),
+        "snapshots/user1/customers_snapshot.yml: snapshot customers_snapshot has no description",
+    ),
+    "source table without description": (
+        edit("models/staging/exports_user1/_exports_user1__sources.yml", "description: TABLE1", "loader: TABLE1"),
+        "_exports_user1__sources.yml: source table table1 has no description",
+    ),
+    "macro without entry": (
+        edit("macros/merge/_merge__macros.yml", "- name: total_order", "- name: whole_order"),
+        "macros/merge/total_order.sql: total_order has no entry",
+    ),
+    "entry without macro": (
+        edit("macros/merge/_merge__macros.yml", "- name: total_order", "- name: whole_order"),
+        "macros/merge/_merge__macros.yml: describes whole_order, which is not there",
+    ),
+    "entry in another folder": (
+        rename("macros/merge/total_order.sql", "macros/staging/total_order.sql"),
+        "macros/merge/_merge__macros.yml: describes total_order, which is in macros/staging",
+    ),
+    "argument that does not exist": (
+        edit("macros/merge/_merge__macros.yml", "- name: change\n", "- name: changes\n"),
+        "describes the arguments of total_order as: changes; its signature has: change.",
+    ),
+    "argument left out": (
+        edit("macros/merge/total_order.sql", "total_order(change)", "total_order(change, default=[1, 2])"),
+        "describes the arguments of total_order as: change; its signature has: change, default.",
+    ),
+    "argument without type": (
+        edit("macros/staging/_staging__macros.yml", "- name: typed\n        type: string\n", "- name: typed\n"),
+        "argument typed of change_contract needs a type and a description",
+    ),
+    "argument of a test": (
+        edit("tests/generic/_generic__tests.yml", "- `key` (list[string])", "- `keys` (list[string])"),
+        "describes the arguments of test_has_agreeing_layers as: model, keys; its signature has: model, key.",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", DOC_FAULTS)
+def test_docs(tree, fault):
+    plant, expected = DOC_FAULTS[fault]
+    plant(tree)
+    assert any(expected in line for line in check_docs.findings(tree)), check_docs.findings(tree)
+
+
+SQL_FAULTS = {
+    "layout of a model": (
+        edit("models/marts/user1/table1.sql", "select * from current_rows", "SELECT * from current_rows"),
+        ["models/marts/user1"],
+        "models/marts/user1/table1.sql:9:1: CP01",
+    ),
+    "layout of a generic test": (
+        edit("tests/generic/has_unique_key.sql", "having", "HAVING"),
+        ["tests/generic"],
+        "tests/generic/has_unique_key.sql:8:1: CP01",
+    ),
+    "SQL of a macro": (
+        edit("macros/merge/current_rows.sql", "where not is_deleted", "where where not is_deleted"),
+        ["models/marts/user1"],
+        "models/marts/user1/customers.sql:5:5: PRS",
+    ),
+    "SQL of a macro in a first build": (
+        edit("macros/merge/changes_to_take_in.sql", "false as is_pending", "false as as is_pending"),
+        ["models/merged/user1"],
+        "(compiled in the first build)",
+    ),
+    "SQL of a macro in an idle build": (
+        edit("macros/merge/judged_changes.sql", "    where false\n", "    where false or\n"),
+        ["models/changes/user1"],
+        "(compiled in the idle build)",
+    ),
+    "Jinja of a macro": (
+        edit("macros/merge/current_rows.sql", "entity_key(entity)", "entity_key('nothing')"),
+        ["models/marts/user1"],
+        "models/marts/user1/customers.sql: does not render: there is no model nothing_changes",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", SQL_FAULTS)
+def test_sql(tree, fault):
+    plant, folders, expected = SQL_FAULTS[fault]
+    plant(tree)
+    assert any(expected in line for line in lint_sql.findings(folders)), lint_sql.findings(folders)
+
+
+def test_added_table_passes(tree):
+    from highwater.add_table import add_table
+
+    key, columns = "order_id:bigint,line:int", "total:decimal(12,2),feed:string"
+    written = add_table("sap_erp.order_lines", key, columns, "datastream-json")
+    written += add_table("csv_erp.rates", "code:string", "rate:double", "csv")
+    assert check_names.findings(tree) == []
+    assert check_docs.findings(tree) == []
+    folders = {str(path.parent) for path in written if path.suffix == ".sql" and path.parts[0] == "models"}
+    assert lint_sql.findings([*folders, "models/operations"]) == []

@@ -1,0 +1,206 @@
+"""Commands as a new user types them: each wrong environment is one clear sentence and exit code 2."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+HIGHWATER = [sys.executable, "-m", "highwater.cli"]
+
+
+def run(*arguments, cwd=PROJECT, command=HIGHWATER, **environment):
+    settings = {
+        name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
+    }
+    return subprocess.run(
+        [*command, *arguments], cwd=cwd, env={**settings, **environment}, capture_output=True, text=True, timeout=300
+    )
+
+
+def one_sentence(result, *words):
+    assert result.returncode == 2, result.stderr
+    lines = [line for line in result.stderr.splitlines() if line]
+    assert len(lines) == 1 and lines[0].startswith("highwater: "), result.stderr
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of what commands read before they start Spark."""
+    for name in ("conf", "models", "macros", "profiles", "seeds", "snapshots", "tests/generic"):
+        shutil.copytree(PROJECT / name, tmp_path / name)
+    for name in ("dbt_project.yml", "packages.yml"):
+        shutil.copy(PROJECT / name, tmp_path)
+    return tmp_path
+
+
+def test_without_java(tmp_path):
+    one_sentence(
+        run("land", PATH=str(tmp_path), JAVA_HOME="", HIGHWATER_LAKE=str(tmp_path / "lake")),
+        "no java on PATH",
+        "Install Java 17",
+    )
+
+
+def test_with_a_java_home_that_is_none(tmp_path):
+    one_sentence(
+        run("land", JAVA_HOME=str(tmp_path), HIGHWATER_LAKE=str(tmp_path / "lake")), "JAVA_HOME is", "no bin/java in it"
+    )
+
+
+@pytest.mark.parametrize("version", ["1.8.0_392", "11.0.2"])
+def test_with_an_old_java(tmp_path, version):
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    result = run("build", PATH=path, JAVA_HOME="", HIGHWATER_LAKE=str(tmp_path / "lake"))
+    one_sentence(result, "Spark needs Java 17", f"is Java {'8' if version[0:2] == '1.' else '11'}")
+
+
+def test_with_a_lake_that_cannot_be_written():
+    one_sentence(
+        run("land", HIGHWATER_LAKE="/proc/lake"), "the lake folder /proc/lake cannot be written to", "HIGHWATER_LAKE"
+    )
+
+
+def test_with_a_read_only_lake_as_an_ordinary_user(tmp_path):
+    from highwater.errors import UsageError
+    from highwater.project import lease
+
+    if os.getuid() != 0:
+        pytest.skip("needs to become another user")
+    tmp_path.chmod(0o755)
+    for folder in tmp_path.parents:
+        if folder.stat().st_uid == 0 and str(folder).startswith("/tmp/"):
+            folder.chmod(0o755)
+    (tmp_path / "lake").mkdir()
+    os.environ["HIGHWATER_LAKE"], before = str(tmp_path / "lake"), os.environ.get("HIGHWATER_LAKE")
+    os.seteuid(65534)
+    try:
+        with pytest.raises(UsageError, match=r"cannot be written to .Permission denied.") as caught, lease("test"):
+            pass
+        assert caught.value.exit_code == 2
+    finally:
+        os.seteuid(0)
+        if before:
+            os.environ["HIGHWATER_LAKE"] = before
+
+
+def test_with_a_second_writer(tmp_path):
+    (tmp_path / "lease").write_text(
+        json.dumps({"command": "highwater build", "process": 4711, "since": "2026-01-01 10:00:00"})
+    )
+    with open(tmp_path / "lease", "a") as lease:
+        fcntl.flock(lease, fcntl.LOCK_EX)
+        for command in (["land"], ["build"], ["dbt", "build"], ["rebuild", "table1"]):
+            one_sentence(
+                run(*command, HIGHWATER_LAKE=str(tmp_path)),
+                "is in use by `highwater build` (process 4711, since",
+                "Wait for it to end",
+            )
+
+
+def test_without_network_on_the_first_run(project):
+    resolver = project / "conf/resolver.xml"
+    # a repository that cannot be reached, as all are without network
+    resolver.write_text(
+        resolver.read_text().replace('m2compatible="true"', 'm2compatible="true" root="http://127.0.0.1:9/"')
+    )
+    result = run(cwd=project, command=[sys.executable, "-m", "highwater.jars"])
+    one_sentence(result, "the first run needs the network".capitalize()[1:], "make setup")
+
+
+def test_with_another_jar_than_the_pinned_one(project):
+    from highwater.jars import differences
+
+    shutil.copytree(PROJECT / ".spark/jars", project / ".spark/jars")
+    here = Path.cwd()
+    os.chdir(project)
+    try:
+        assert differences(Path(".spark/jars")) == []
+        (storage,) = Path(".spark/jars").glob("*delta-storage*")
+        storage.write_bytes(storage.read_bytes() + b"x")
+        (kernel,) = Path(".spark/jars").glob("*delta-kernel-api*")
+        kernel.rename(kernel.with_name("unknown.jar"))
+        words = " ".join(differences(Path(".spark/jars")))
+        assert "another SHA-256" in words and "is missing" in words and "unknown.jar is not in" in words
+    finally:
+        os.chdir(here)
+
+
+def test_outside_the_project(tmp_path):
+    one_sentence(run("land", cwd=tmp_path), "no dbt_project.yml")
+
+
+def test_with_a_feed_that_is_not_declared(tmp_path):
+    one_sentence(run("land", "nope", HIGHWATER_LAKE=str(tmp_path)), "no feed 'nope' is declared", "datastream_user1")
+
+
+@pytest.mark.parametrize(
+    "before, after, words",
+    [
+        ("format: datastream-json", "format: datastream", ["line 9", "'datastream'", "datastream-json, csv"]),
+        ("order: change", "ordre: change", ["unknown setting 'ordre'", "baseline, format, order, role"]),
+        ("- name: table1", "- name: Table-1", ["'Table-1' is no name"]),
+        ("sources:", "sources: [", ["is not YAML"]),
+    ],
+)
+def test_with_a_wrong_declaration(project, before, after, words):
+    path = project / "models/staging/datastream_user1/_datastream_user1__sources.yml"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    one_sentence(run("land", cwd=project), "models/staging/datastream_user1/_datastream_user1__sources.yml", *words)
+
+
+ADD = ["add-table", "datastream_user1.orders"]
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["add-table", "orders"], ["'orders' is not <vendor>_<system>.<table>"]),
+        (ADD, ["say which columns identify a row"]),
+        ([*ADD, "--key", "id"], ["column 'id' is not written as name:type"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "total:decimal"], ["column 'total:decimal'", "decimal(p,s)"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "ID:string"], ["column 'id' is given twice"]),
+        (
+            ["add-table", "debezium_shop.orders", "--key", "id:int"],
+            ["the feed debezium_shop is not declared yet", "--format"],
+        ),
+        (["add-table", "datastream_user1.table1", "--key", "id:int"], ["is there already"]),
+    ],
+)
+def test_add_table_refuses_and_writes_nothing(project, arguments, words):
+    before = sorted(path for path in project.glob("**/*"))
+    one_sentence(run(*arguments, cwd=project), *words)
+    assert sorted(path for path in project.glob("**/*")) == before
+
+
+def test_add_table_with_several_keys_parses_without_warnings(project):
+    result = run(
+        *ADD,
+        "--key",
+        "order_id:bigint,line:int",
+        "--columns",
+        "customer_id:bigint,total:decimal(12,2),placed_at:timestamp",
+        cwd=project,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "models/marts/user1/orders.sql" in result.stdout
+    key = (project / "models/changes/user1/orders_changes.yml").read_text()
+    assert "key: [order_id, line]" in key and "data_type: decimal(12,2)" in key
+    parsed = run("dbt", "--warn-error", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
+    assert parsed.returncode == 0, parsed.stdout + parsed.stderr
+
+
+def test_query_only_reads_and_needs_a_lake(tmp_path):
+    one_sentence(run("query", "select 1", HIGHWATER_LAKE=str(tmp_path)), "there is no lake in", "highwater build")

@@ -1,0 +1,114 @@
+"""The shipped example: the experiment's 188 rows, values to the last digit, and checks that can fail."""
+
+import csv
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+
+def test_the_experiment_ends_in_188_rows(workshop):
+    assert workshop.value("select count(*) from table1") == 188
+    assert workshop.value("select sum(read) from ledger where table_name = 'table1'") == 1000
+
+
+def test_table1_is_the_export_row_by_row(workshop):
+    with open("exports/exports_user1/table1/table1.csv", newline="") as file:
+        exported = {row["COL1"]: row["COL2"] for row in csv.DictReader(file)}
+    assert dict(workshop.rows("select col1, col2 from table1")) == exported
+
+
+def test_values_survive_to_the_last_digit(workshop):
+    rows = {
+        row[0]: row[1:]
+        for row in workshop.rows(
+            "select customer_id, name, cast(balance as string), cast(born_on as string), photo, preferences, "
+            "date_format(updated_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS') from customers"
+        )
+    }
+    with open("exports/exports_user1/customers/customers.csv", newline="") as file:
+        text = file.read()
+    for row in csv.DictReader(text.splitlines(keepends=True)):
+        name, balance, born_on, photo, preferences, updated_at = rows.pop(int(row["CUSTOMER_ID"]))
+        assert name == row["NAME"]
+        assert (Decimal(balance) if balance else "") == (Decimal(row["BALANCE"]) if row["BALANCE"] else "")
+        assert (born_on or "") == row["BORN_ON"]
+        assert (photo.hex().upper() if photo else "") == row["PHOTO"]
+        assert (preferences or "") == row["PREFERENCES"]
+        assert updated_at == row["UPDATED_AT"]
+    assert not rows
+
+
+def test_a_build_with_nothing_new_writes_no_version(workshop):
+    tables = ["raw.datastream_user1", "raw.exports_user1", "ledger"] + [
+        f"{entity}_{layer}" for entity in ("table1", "customers") for layer in ("changes", "merged")
+    ]
+    before = {table: workshop.version(table) for table in tables}
+    workshop.land("datastream_user1", "exports_user1")
+    workshop.build("+table1", "+customers", "ledger", command="run")
+    assert {table: workshop.version(table) for table in tables} == before
+
+
+FAULTS = {
+    "value": ("update lake.planted set col2 = 'other' where col1 = 'K2'", {("value_differs", "K2")}),
+    "value to NULL": ("update lake.planted set col2 = null where col1 = 'K2'", {("value_differs", "K2")}),
+    "missing": ("delete from lake.planted where col1 = 'K2'", {("missing_in_lake", "K2")}),
+    "extra": ("insert into lake.planted values ('new', 'x')", {("extra_in_lake", "new")}),
+    "extra NULL key": ("insert into lake.planted values (null, 'x')", {("extra_in_lake", None)}),
+    "duplicate": (
+        "insert into lake.planted select * from lake.planted where col1 = 'K2'",
+        {("duplicate_in_lake", "K2")},
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checked(workshop):
+    """The example's own checks pass; odd records only warn."""
+    statuses = workshop.build("+table1", "+customers", command="test")
+    assert {statuses[name] for name in statuses if name.startswith("matches_export")} == {"pass"}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_matches_export_finds_a_planted_fault(workshop, fault):
+    statement, expected = FAULTS[fault]
+    sql = compiled("matches_export_table1").replace("lake.table1\n", "lake.planted\n")
+    assert "lake.planted" in sql
+    workshop.spark.sql("create or replace table lake.planted using delta as select * from lake.table1")
+    assert workshop.rows(sql) == []
+    workshop.spark.sql(statement)
+    found = workshop.spark.sql(sql).collect()
+    assert {(row.verdict, row.col1) for row in found} == expected
+    if "value" in fault:
+        assert found[0].differing_columns == ["col2"]
+
+
+def test_d14_the_comparison_of_the_seed(workshop):
+    """view {1:a, 2:NULL, 3:c, 4:d, 4:d}, source {1:a, 2:b, 3:NULL, 4:d, 5:e}."""
+    spark = workshop.spark
+    spark.sql(
+        "create or replace temp view d14_lake as select * from values "
+        "('1','a'),('2',null),('3','c'),('4','d'),('4','d') as t(col1, col2)"
+    )
+    spark.sql(
+        "create or replace temp view d14_export as select * from values "
+        "('1','a'),('2','b'),('3',null),('4','d'),('5','e') as t(col1, col2)"
+    )
+    sql = compiled("matches_export_table1").replace("lake.table1\n", "d14_lake\n")
+    sql = sql.replace("lake.stg_exports_user1__table1\n", "d14_export\n")
+    assert {(row.col1, row.verdict) for row in spark.sql(sql).collect()} == {
+        ("2", "value_differs"),
+        ("3", "value_differs"),
+        ("4", "duplicate_in_lake"),
+        ("5", "missing_in_lake"),
+    }
+
+
+def test_an_unreadable_row_of_an_export_fails_the_build(workshop):
+    sql = compiled("is_empty_stg_exports_user1__customers_")
+    assert "rejection_reason is not null" in sql
+
+
+def compiled(name: str) -> str:
+    (path,) = Path("target/compiled").glob(f"**/{name}*.sql")
+    return path.read_text()

@@ -1,0 +1,154 @@
+"""Real processes, really killed: run again, and nothing is lost or doubled. Readers beside a writer."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+HIGHWATER = [sys.executable, "-m", "highwater.cli"]
+
+
+def environment(tmp_path):
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
+    }
+    return inherited | {
+        "HIGHWATER_LAKE": str(tmp_path / "lake"),
+        "DBT_TARGET_PATH": str(tmp_path / "target"),
+        "DBT_LOG_PATH": str(tmp_path),
+    }
+
+
+def ask(tmp_path, sql):
+    answer = subprocess.run(
+        [*HIGHWATER, "query", sql, "--format", "json"],
+        cwd=PROJECT,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert answer.returncode == 0, answer.stderr
+    return [list(json.loads(line).values()) for line in answer.stdout.splitlines()]
+
+
+def build(tmp_path, killed_after=None, waiting_for=""):
+    """Run `highwater build`; kill it so many seconds after its output holds a word. Return whether it was killed."""
+    process = subprocess.Popen(
+        [*HIGHWATER, "build"],
+        cwd=PROJECT,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    output = ""
+    if killed_after is not None:
+        for line in process.stdout:
+            output += line
+            if waiting_for in line:
+                break
+        time.sleep(killed_after)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return True
+    output += process.stdout.read()
+    assert process.wait() == 0, output
+    return False
+
+
+def is_whole(tmp_path):
+    (counts,) = ask(
+        tmp_path,
+        "select (select count(*) from table1), (select count(*) from raw.datastream_user1 where entry = 'record'), "
+        "(select count(*) from table1_changes), (select sum(read) from ledger where table_name = 'table1'), "
+        "(select sum(applied + superseded + duplicate + rejected) from ledger where table_name = 'table1'), "
+        "(select count(*) from customers), (select count(*) from ledger)",
+    )
+    assert counts == [188, 1030, 1000, 1000, 1000, 10, 2]
+
+
+def test_a_landing_that_is_killed(tmp_path):
+    """Killed while its tasks write: nothing is there; run again: everything, once."""
+    folder = tmp_path / "landing/datastream_user1/table1"
+    folder.mkdir(parents=True)
+    for number in range(4):
+        (folder / f"{number}.json").write_text('{"COL1": "k"}\n' * 500_000)
+    settings = environment(tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")}
+    command = [*HIGHWATER, "land", "datastream_user1"]
+    process = subprocess.Popen(command, cwd=PROJECT, env=settings, start_new_session=True)
+    written = tmp_path / "lake/tables/raw.db/datastream_user1/entry=record"
+    while not written.exists() and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not list((written.parent / "_delta_log").glob("*1.json"))  # nothing was committed
+    again = subprocess.run(command, cwd=PROJECT, env=settings, capture_output=True, text=True)
+    assert "datastream_user1: 4 files, 2,000,000 records" in again.stdout, again.stderr
+    assert ask(tmp_path, "select count(*), max(source_line) from raw.datastream_user1 where entry = 'record'") == [
+        [2_000_000, 500_000]
+    ]
+
+
+@pytest.mark.soak
+def test_a_build_that_is_killed_while_models_are_built(tmp_path):
+    assert build(tmp_path, killed_after=1, waiting_for="OK created sql incremental model lake.customers_changes")
+    build(tmp_path)
+    is_whole(tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(12))
+def test_a_build_that_is_killed_anywhere_several_times(tmp_path, seed):
+    picks = random.Random(seed)
+    for _ in range(3):
+        build(tmp_path, killed_after=picks.uniform(0, 40))
+    build(tmp_path)
+    is_whole(tmp_path)
+
+
+@pytest.mark.soak
+def test_a_file_of_a_gigabyte_lands_in_bounded_memory(tmp_path):
+    folder = tmp_path / "landing/datastream_user1/table1"
+    folder.mkdir(parents=True)
+    line = json.dumps({"COL1": "k", "COL2": "v" * 200, "datastream_metadata": {"change_type": "INSERT"}}) + "\n"
+    with open(folder / "big.json", "w") as file:
+        for _ in range(1024**3 // len(line) // 1000):
+            file.write(line * 1000)
+    process = subprocess.Popen(
+        [*HIGHWATER, "land", "datastream_user1"],
+        cwd=PROJECT,
+        env=environment(tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")},
+    )
+    most = 0
+    while process.poll() is None:
+        for status in Path("/proc").glob("[0-9]*/status"):
+            try:
+                text = status.read_text()
+                if "pyspark.daemon" in (status.parent / "cmdline").read_text():
+                    most = max(most, int(text.split("VmRSS:")[1].split()[0]))
+            except (OSError, IndexError):
+                continue
+        time.sleep(0.5)
+    assert process.returncode == 0
+    assert 0 < most < 1_000_000  # kilobytes
+
+
+def test_a_reader_in_another_process_asks_while_the_lake_is_in_use(workshop):
+    """This process has the metastore open; a second one that wants to write is refused, a reader is not."""
+    settings = {**os.environ, "SPARK_CONF_DIR": str(workshop.folder / "conf")}
+    answer = subprocess.run(
+        [*HIGHWATER, "query", "select count(*) as n from table1", "--format", "csv"],
+        cwd=workshop.folder, env=settings, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.split() == ["n", "188"]

@@ -1,0 +1,228 @@
+"""The merged table's two layers: the view is right before, during and after compaction, and cheap to filter."""
+
+import json
+import random
+
+import pytest
+from workshop import change
+
+TABLE, FEED = "datastream_views.viewed", "datastream_views"
+
+
+def deliver(workshop, name, operations):
+    records = [change(kind, sequence, {"id": key, "v": value}) for kind, sequence, key, value in operations]
+    workshop.deliver(TABLE, name, records)
+
+
+def layers(workshop):
+    return dict(workshop.rows("select is_pending, count(*) from viewed_merged group by 1"))
+
+
+def compact_when(workshop, rule):
+    path = workshop.folder / "models/merged/views/viewed_merged.yml"
+    text = path.read_text().split("    config:\n")[0] if "compact_when" in path.read_text() else path.read_text()
+    workshop.original = getattr(workshop, "original", text)
+    rest = workshop.original.replace(
+        "    data_tests:\n",
+        f"    config:\n      meta: {{merged: {{compact_when: {json.dumps(rule)}}}}}\n    data_tests:\n",
+        1,
+    )
+    path.write_text(rest)
+
+
+@pytest.fixture(scope="module")
+def history(workshop):
+    """1000 keys as the base, then three pending batches: updates, deletes, new keys, returns."""
+    compact_when(workshop, "always")
+    expected = {key: "base" for key in range(1000)}
+    deliver(workshop, "base.json", [("INSERT", "1", key, "base") for key in expected])
+    workshop.land_and_run(FEED, "+viewed")
+    compact_when(workshop, {"pending_rows": 10_000})
+    picks = random.Random(7)
+    for batch in range(2, 5):
+        operations = []
+        for key in picks.sample(range(1040), 40):
+            if key in expected and picks.random() < 0.4:
+                expected.pop(key)
+                operations.append(("DELETE", f"{batch}", key, None))
+            else:
+                expected[key] = f"batch {batch}"
+                operations.append(("UPDATE-INSERT", f"{batch}", key, f"batch {batch}"))
+        deliver(workshop, f"batch{batch}.json", operations)
+        workshop.land_and_run(FEED, "+viewed")
+    return expected
+
+
+def view(workshop):
+    return dict(workshop.rows("select id, v from viewed"))
+
+
+def files_read(workshop, sql):
+    """How many files the scans of the query read, by what the executed plan counts."""
+    frame = workshop.spark.sql(sql)
+    frame.collect()
+    pending, count = [frame._jdf.queryExecution().executedPlan()], 0
+    while pending:
+        node = pending.pop()
+        if node.nodeName().startswith("AdaptiveSparkPlan"):
+            node = node.executedPlan()
+        if node.nodeName().endswith("QueryStage"):
+            node = node.plan()
+        if "Scan" in node.nodeName() and node.metrics().contains("numFiles"):
+            count += node.metrics().apply("numFiles").value()
+        children = node.children()
+        pending += [children.apply(place) for place in range(children.size())]
+    return count
+
+
+def test_with_several_batches_pending(workshop, history):
+    counts = layers(workshop)
+    assert counts[False] == 1000 and 80 < counts[True] <= 120
+    assert view(workshop) == history
+    assert workshop.value("select count(*) from viewed_merged where is_deleted") > 0
+
+
+def test_the_batch_is_taken_in_by_one_commit(workshop, history):
+    operations = [row.operation for row in workshop.spark.sql("describe history viewed_merged").collect()]
+    # created, base taken in and compacted, three batches taken in; the newest is the first
+    assert operations[:-1] == ["MERGE"] * 5
+
+
+def test_taking_in_never_joins_the_batch_to_the_whole_table(workshop, history):
+    """The judge reads the table once, narrow, by an inner join; taking in touches the pending partition only."""
+    (log,) = workshop.folder.glob("target/compiled/**/viewed_changes.sql")
+    text = log.read_text()
+    assert "/*+ broadcast(arriving_keys) */" in text and "inner join" in text
+    (merge,) = workshop.folder.glob("target/run/**/viewed_merged.sql")
+    assert "pending.is_pending" in merge.read_text()
+
+
+def test_filters_on_keys_and_columns_reach_the_files(workshop, history):
+    workshop.spark.conf.set("spark.sql.maxMetadataValueLength", "10000")
+    plan = workshop.spark.sql("explain formatted select * from viewed where id = 5 and v = 'base'").first()[0]
+    pushed = [line for line in plan.split("\n") if line.startswith("PushedFilters")]
+    both = [line for line in pushed if "EqualTo(id,5)" in line and "EqualTo(v,base)" in line]
+    assert len(both) == 2, plan  # the scans of base and of pending
+    partitions = [line for line in plan.split("\n") if line.startswith("PartitionFilters")]
+    assert all("is_pending" in line for line in partitions) and len(partitions) == 3
+
+
+def test_compaction_does_not_change_the_state_tombstones_included(workshop, history):
+    merged = (
+        "select id, max_by(struct(v, is_deleted, change_sequence_number, landing_batch), is_pending) "
+        "from viewed_merged group by id"
+    )
+    before_rows, before_keys, version = view(workshop), dict(workshop.rows(merged)), workshop.version("viewed_merged")
+    compact_when(workshop, "always")
+    workshop.build("+viewed", command="run")
+    assert workshop.version("viewed_merged") == version + 1  # one commit
+    assert set(layers(workshop)) == {False}
+    assert view(workshop) == before_rows == history
+    assert dict(workshop.rows(merged)) == before_keys
+    # every version that a reader could have seen shows the same rows
+    now = workshop.folder.glob("target/compiled/**/marts/**/viewed.sql")
+    sql = next(now).read_text()
+    past = sql.replace("lake.viewed_merged", f"lake.viewed_merged version as of {version}")
+    assert {row.id: row.v for row in workshop.spark.sql(past).collect()} == history
+
+
+def test_with_nothing_pending_the_view_reads_what_a_plain_table_reads(workshop, history):
+    plain = files_read(workshop, "select count(v) from viewed_merged where not is_pending")
+    assert files_read(workshop, "select count(v) from viewed") <= plain
+
+
+def test_a_compaction_that_repeats_does_nothing(workshop, history):
+    version = workshop.version("viewed_merged")
+    workshop.build("+viewed", command="run")
+    assert workshop.version("viewed_merged") == version
+
+
+@pytest.mark.parametrize(
+    "rule, fires",
+    [({"pending_rows": 6, "pending_percent": 50}, False), ({"pending_rows": 10**6, "pending_percent": 0.4}, True)],
+)
+def test_the_rule_says_when_a_build_compacts(workshop, history, rule, fires):
+    compact_when(workshop, rule)
+    sequence = workshop.value("select hex(max(log_batch) + 100) from viewed_changes")
+    deliver(
+        workshop,
+        f"rule-{json.dumps(rule)}.json",
+        [("UPDATE-INSERT", sequence, key, "rule") for key in range(2000, 2005)],
+    )
+    workshop.land_and_run(FEED, "+viewed")
+    assert (True not in layers(workshop)) == fires
+    compact_when(workshop, "always")
+    workshop.build("+viewed", command="run")
+
+
+def test_a_wrong_rule_is_refused_by_name(workshop, history):
+    compact_when(workshop, "sometimes")
+    with pytest.raises(AssertionError, match="compact_when of viewed_merged is 'sometimes'; it must be `always`"):
+        workshop.build("viewed_merged", command="run")
+    compact_when(workshop, "always")
+
+
+def test_killed_between_the_log_and_the_merged_table(workshop, history):
+    """The log may be ahead by several batches; what it judged meanwhile is right, and nothing is lost."""
+    compact_when(workshop, {"pending_rows": 10_000})
+    for step, operations in enumerate(
+        [
+            [("INSERT", "A01", 5000, "first")],
+            [("UPDATE-INSERT", "A02", 5000, "second")],
+            [("UPDATE-INSERT", "A01", 5000, "late")],
+        ]
+    ):
+        deliver(workshop, f"killed{step}.json", operations)
+        workshop.land_and_run(FEED, "+viewed_changes")
+    assert workshop.rows("select verdict, is_new_key from viewed_changes where id = 5000 order by log_batch") == [
+        ("applied", True),
+        ("applied", True),
+        ("superseded", True),
+    ]
+    workshop.build("+viewed", command="run")
+    assert workshop.rows("select v from viewed where id = 5000") == [("second",)]
+    assert workshop.rows("select is_pending, is_new from viewed_merged where id = 5000") == [(True, True)]
+    compact_when(workshop, "always")
+    workshop.build("+viewed")
+    assert workshop.rows("select v from viewed where id = 5000") == [("second",)]
+
+
+FAULTS = {
+    "more than one pending row": "insert into lake.faulty select * from lake.faulty where is_pending",
+    "more than one base row": "insert into lake.faulty select * from lake.faulty where not is_pending limit 1",
+    "is new, but has a base row": "update lake.faulty set is_new = true where is_pending",
+    "is not new, but has no base row": "delete from lake.faulty where not is_pending and id = 5000",
+    "pending row is older than the base row": "update lake.faulty set change_sequence_number = '' where is_pending",
+}
+
+
+@pytest.mark.parametrize("problem", FAULTS)
+def test_agreeing_layers_sees_each_fault(workshop, history, problem):
+    if not workshop.spark.catalog.tableExists("lake.with_pending"):
+        compact_when(workshop, {"pending_rows": 10_000})
+        deliver(workshop, "faults.json", [("UPDATE-INSERT", "B00", 5000, "third")])
+        workshop.land_and_run(FEED, "+viewed")
+        workshop.spark.sql("create table lake.with_pending using delta as select * from viewed_merged")
+    workshop.spark.sql("create or replace table lake.faulty using delta as select * from lake.with_pending")
+    (test,) = workshop.folder.glob("target/compiled/**/has_agreeing_layers_viewed*.sql")
+    sql = test.read_text().replace("lake.viewed_merged", "lake.faulty")
+    assert workshop.rows(sql) == []
+    workshop.spark.sql(FAULTS[problem])
+    assert {row.problem for row in workshop.spark.sql(sql).collect()} == {problem}
+
+
+def test_rebuild_gives_the_same_rows_by_one_commit(workshop, history):
+    from highwater.rebuild import rebuild
+
+    before, version = view(workshop), workshop.version("viewed_merged")
+    keys = workshop.value("select count(distinct id) from viewed_merged")
+    assert f"{keys:,} keys" in rebuild(workshop.spark, "viewed")
+    assert workshop.version("viewed_merged") == version + 1
+    assert view(workshop) == before and set(layers(workshop)) == {False}
+    workshop.build("+viewed")
+
+
+def test_full_refresh_does_not_touch_logs_and_merged_tables(workshop, history):
+    versions = [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")]
+    workshop.build("+viewed", command="run", full_refresh=None)
+    assert [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")] == versions

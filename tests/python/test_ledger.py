@@ -1,0 +1,82 @@
+"""The ledger: every record is accounted for, and a lost one is noticed. Runs last: it looks at what all tests left."""
+
+from workshop import change
+
+
+def adds_up(workshop, table="lake.ledger"):
+    (test,) = workshop.folder.glob("target/compiled/**/adds_up_ledger_.sql")
+    return workshop.rows(test.read_text().replace("lake.ledger", table))
+
+
+def test_everything_builds_and_every_check_passes(workshop):
+    workshop.land()
+    statuses = workshop.build()
+    assert statuses["adds_up_ledger_"] == "pass"
+    assert statuses["is_empty_rejected_changes_"] == statuses["is_empty_sequence_ties_"] == "warn"
+
+
+def test_one_row_per_table_and_batch(workshop):
+    assert workshop.rows("select table_name, feed, landing_batch from ledger group by all having count(*) > 1") == []
+    assert workshop.value("select count(*) from ledger") > 30
+
+
+def test_read_is_what_raw_holds_and_the_verdicts_are_what_the_log_holds(workshop):
+    for entity, feed in [
+        ("histories", "datastream_histories"),
+        ("cases", "datastream_cases"),
+        ("readings", "datastream_types"),
+    ]:
+        read, judged = workshop.rows(
+            "select sum(read), sum(applied + superseded + duplicate + rejected) from ledger "
+            f"where table_name = '{entity}'"
+        )[0]
+        assert read == workshop.value(f"select count(*) from raw.{feed} where entry = 'record'")
+        assert judged == workshop.value(f"select count(*) from {entity}_changes") == read
+
+
+def test_it_is_recorded_once(workshop):
+    version = workshop.version("ledger")
+    workshop.build("ledger")
+    assert workshop.version("ledger") == version
+
+
+def test_a_lost_row_is_noticed(workshop):
+    """Negative control: a record that vanishes between raw and log makes the build fail."""
+    workshop.deliver(
+        "datastream_cases.cases",
+        "lost.json",
+        [change("INSERT", "1", {"case_name": "lost", "k": str(number), "v": "x"}) for number in range(3)],
+    )
+    workshop.land_and_run("datastream_cases", "+cases")
+    workshop.spark.sql("delete from cases_changes where case_name = 'lost' and k = '1'")
+    statuses = {r.node.name: str(r.status) for r in workshop.dbt("build", "--select", "ledger").result}
+    assert statuses == {"ledger": "success", "adds_up_ledger_": "fail"}
+    (row,) = adds_up(workshop)
+    assert row[-1] == 1  # how many were lost
+    workshop.spark.sql("delete from ledger where read <> applied + superseded + duplicate + rejected")
+    assert adds_up(workshop) == []
+
+
+def test_a_lost_batch_is_noticed_with_the_next_one(workshop):
+    for name in ("gone", "next"):
+        workshop.deliver(
+            "datastream_cases.cases", f"{name}.json", [change("INSERT", "1", {"case_name": name, "k": "a", "v": "x"})]
+        )
+        workshop.land("datastream_cases")
+    workshop.build("+cases", command="run")
+    workshop.spark.sql("delete from cases_changes where case_name = 'gone'")
+    workshop.dbt("build", "--select", "ledger")
+    (row,) = adds_up(workshop)
+    assert row[-1] == 1
+    workshop.spark.sql("delete from ledger where read <> applied + superseded + duplicate + rejected")
+
+
+def test_rejected_changes_name_reason_file_line_and_text(workshop):
+    rows = workshop.spark.sql(
+        "select * from rejected_changes where table_name = 'customers' order by source_line"
+    ).collect()
+    assert [row.rejection_reason for row in rows] == ["malformed_record", "value_does_not_fit", "not_utf8"]
+    assert [row.source_line for row in rows] == [1, 2, 3]
+    assert {row.source_file for row in rows} == {"datastream_user1/customers/part-00003-damaged.json"}
+    assert rows[0].text.startswith('{"CUSTOMER_ID"') and rows[2].text.startswith("bytes in hex: 7B22")
+    assert all(row.what_to_do for row in rows)

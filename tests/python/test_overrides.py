@@ -1,0 +1,40 @@
+"""What the project replaces in dbt-spark, or relies on: a new version of the adapter must be looked at, not trusted."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+RELIED_ON = {
+    # replaced by macros/dbt/spark__get_merge_sql.sql, which hands other models to it
+    "materializations/incremental/strategies.sql": "4e812c7c6a2b1467",
+    # decides when the merge macro is called, and names its temporary views
+    "materializations/incremental/incremental.sql": "b80bded347a2fd2a",
+}
+
+
+def digest(name: str) -> str:
+    import dbt.include.spark
+
+    folder = Path(dbt.include.spark.__path__[0]) / "macros"
+    return hashlib.sha256((folder / name).read_bytes()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("name", RELIED_ON)
+def test_the_adapter_is_the_one_we_read(name):
+    assert digest(name) == RELIED_ON[name], (
+        f"dbt-spark's {name} has changed. Read it, mend macros/dbt and docs/architecture.md, "
+        "then put its new hash here."
+    )
+
+
+def test_other_models_get_the_merge_of_dbt(workshop):
+    path = workshop.folder / "models/plain_merge.sql"
+    path.write_text(
+        "{{ config(materialized='incremental', incremental_strategy='merge', unique_key='k', file_format='delta') }}\n"
+        "select 1 as k, 'v{{ '2' if is_incremental() else '1' }}' as v\n"
+    )
+    for expected in ("v1", "v2"):
+        workshop.build("plain_merge", command="run")
+        assert workshop.rows("select k, v from plain_merge") == [(1, expected)]
+    path.unlink()

@@ -1,0 +1,114 @@
+"""Staging: what fits a type and what does not, to the digit; and the other reasons for rejection."""
+
+import json
+
+import pytest
+from workshop import change
+
+# column, delivered value (None: JSON null), expected value as text, or None where the record must be rejected
+VALUES = [
+    ("n", "1.25", "1.25"), ("n", 1.25, "1.25"), ("n", 1, "1.00"), ("n", "-999.99", "-999.99"), ("n", "1.2500", "1.25"),
+    ("n", "125e-2", "1.25"), ("n", "1.255", None), ("n", 1.255, None), ("n", "1000", None), ("n", "125e-4", None),
+    ("n", "abc", None), ("n", "", None), ("n", True, None),
+    ("d", "2024-02-29", "2024-02-29"), ("d", "2024-02-29T00:00:00", "2024-02-29"), ("d", "2023-02-29", None),
+    ("d", "2024-02-29T12:00:00", None), ("d", "2024", None), ("d", "2024-02", None),
+    ("t", "2024-08-29 12:00:00.123456 UTC", "2024-08-29 12:00:00.123456"),
+    ("t", "2024-08-29T12:00:00.123456Z", "2024-08-29 12:00:00.123456"),
+    ("t", "2024-08-29T14:00:00+02:00", "2024-08-29 12:00:00"), ("t", "2024-08-29 12:00:00.1234567", None),
+    ("t", "2024-08-29 12:00:00.1234560", "2024-08-29 12:00:00.123456"), ("t", "12:00", None),
+    ("t", "2024-08-29 25:00:00", None),
+    ("l", "2024-08-29T12:00:00.5", "2024-08-29 12:00:00.5"), ("l", "2024-08-29T12:00:00+02:00", None),
+    ("b", True, "true"), ("b", "false", "false"), ("b", "maybe", None), ("b", 2, None),
+    ("x", 0.1, "0.1"), ("x", "1e400", None), ("x", "Infinity", "Infinity"), ("x", "x", None),
+    ("y", "", ""), ("y", "AP8=", "00FF"), ("y", "AP8", None), ("y", "!!", None),
+    ("s", "null", "null"), ("s", "", ""), ("s", 12, "12"),
+    ("s", "{{ 1/0 }} '; drop table x", "{{ 1/0 }} '; drop table x"),
+]  # fmt: skip
+BAD_KEYS = ["1.5", "2147483648", "1e3", "", "0x10"]
+
+
+@pytest.fixture(scope="module")
+def readings(workshop):
+    records = [
+        change("INSERT", "1", {"id": number, column: value}) for number, (column, value, _) in enumerate(VALUES, 1)
+    ]
+    records += [change("INSERT", "2", {"id": key}) for key in BAD_KEYS]
+    workshop.deliver("datastream_types.readings", "values.json", records)
+    # what a delete carries beside its key is not looked at
+    workshop.deliver("datastream_types.readings", "delete.json", [change("DELETE", "9", {"id": 1000, "n": "rubbish"})])
+    workshop.land_and_run("datastream_types", "+readings")
+    columns = (
+        "cast(n as string) n, cast(d as string) d, cast(t as string) t, cast(l as string) l, cast(b as string) b, "
+        "cast(x as string) x, hex(y) y, s"
+    )
+    rows = workshop.spark.sql(
+        f"select id, verdict, rejection_reason, rejection_detail, record, {columns} from readings_changes "
+        "where source_file like '%/values.json' order by source_line"
+    ).collect()
+    return rows
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)), ids=lambda n: f"{VALUES[n][0]}={json.dumps(VALUES[n][1])}")
+def test_value(readings, number):
+    column, value, expected = VALUES[number]
+    row = readings[number]
+    if expected is None:
+        assert (row.verdict, row.rejection_reason) == ("rejected", "value_does_not_fit")
+        assert row.rejection_detail.startswith(f"{column} = [") and "does not fit" in row.rejection_detail
+        assert json.loads(bytes(row.record))[column] == value
+    else:
+        assert (row.verdict, row[column]) == ("applied", expected)
+
+
+@pytest.mark.parametrize("place", range(len(BAD_KEYS)), ids=BAD_KEYS)
+def test_a_key_that_does_not_fit_is_rejected(readings, place):
+    row = readings[len(VALUES) + place]
+    assert (row.verdict, row.rejection_reason) == ("rejected", "value_does_not_fit")
+
+
+def test_a_delete_is_told_by_its_key(readings, workshop):
+    assert workshop.rows("select verdict from readings_changes where id = 1000") == [("applied",)]
+
+
+BROKEN = [
+    (b'{"id": 2000, "s": "cut', "malformed_record"),
+    (b'{"id": 2000}{"id": 2001}', "malformed_record"),
+    (b'{"id": 2000} tail', "malformed_record"),
+    (b'{"id": 2000},{"id": 2001}', "malformed_record"),
+    (b'[{"id": 2000}]', "malformed_record"),
+    (b"null", "malformed_record"),
+    (b'"text"', "malformed_record"),
+    (b"{'id': 2000}", "malformed_record"),
+    (b'{"id": 2000, "s": "\xff"}', "not_utf8"),
+    (b'{"id": 2000}', "unknown_operation"),
+    (b'{"id": 2000, "datastream_metadata": "text"}', "unknown_operation"),
+    (json.dumps(change("UPSERT", "1", {"id": 2000})).encode(), "unknown_operation"),
+    (json.dumps(change("INSERT", None, {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "12G", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "1/", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "-1", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "1/2/3/4/5", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "12345678901234567", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "1", {"id": 2000}, at="soon")).encode(), "unreadable_commit_time"),
+    (json.dumps(change("INSERT", "1", {"id": None})).encode(), "null_key"),
+    (json.dumps(change("INSERT", "1", {"ID": 2000})).encode(), "null_key"),
+]
+
+
+def test_broken_records_are_rejected_with_reason_line_and_bytes(workshop):
+    workshop.deliver("datastream_types.readings", "rubbish.json", b"\n".join(record for record, _ in BROKEN))
+    workshop.land_and_run("datastream_types", "+readings")
+    rows = workshop.rows(
+        "select source_line, rejection_reason, record from readings_changes "
+        "where source_file like '%/rubbish.json' order by source_line"
+    )
+    assert [(line, reason, bytes(record)) for line, reason, record in rows] == [
+        (line, reason, record) for line, (record, reason) in enumerate(BROKEN, 1)
+    ]
+
+
+def test_every_reason_is_in_the_closed_list(workshop):
+    known = {row[0] for row in workshop.rows("select rejection_reason from rejection_reasons")}
+    used = {row[0] for row in workshop.rows("select rejection_reason from readings_changes where verdict = 'rejected'")}
+    assert used <= known and known - used == {"wrong_column_count"}

@@ -4,11 +4,16 @@
     {%- set baseline = feed_setting(feed, 'baseline') -%}
     {%- set schema -%}
         array<struct<
-            {%- for column in columns -%}
-                `{{ column.field }}`: string, {# -#}
-            {%- endfor -%}
-            datastream_metadata: struct<source_timestamp: string, change_sequence_number: string, change_type: string, sort_keys: array<string>>
-        >>
+                        {%- for column in columns %}
+                        `{{ column.field }}`: string,
+                        {%- endfor %}
+                        datastream_metadata: struct<
+                            source_timestamp: string,
+                            change_sequence_number: string,
+                            change_type: string,
+                            sort_keys: array<string>
+                        >
+                    >>
     {%- endset -%}
     select
         source_file,
@@ -60,10 +65,11 @@
         {%- if baseline %}
         case
             when is_baseline then {{ lowest_sequence() }}
-            else {{ datastream_sequence('metadata', order) }}
+            else
+                {{ datastream_sequence('metadata', order) | indent(16) }}
         end as change_sequence_number,
         {%- else %}
-        {{ datastream_sequence('metadata', order) }} as change_sequence_number,
+        {{ datastream_sequence('metadata', order) | indent(8) }} as change_sequence_number,
         {%- endif %}
         metadata.source_timestamp as commit_time,
         case

@@ -15,16 +15,34 @@
         {%- endif -%}
     {%- endfor -%}
     {#- concat is NULL as soon as one section is: a sequence is whole, or it is not there -#}
-    {{- sections[0] if sections | length == 1 else "concat(" ~ sections | join(", '/', ") ~ ")" -}}
+    {%- if sections | length == 1 -%}
+        {{- sections[0] -}}
+    {%- else -%}
+concat(
+    {{ sections | join(",\n'/',\n") | indent(4) }}
+)
+    {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _hex_sections(text, separator, at_least, at_most) -%}
     {%- set section = "0*[0-9A-Fa-f]{1,16}" -%}
     {%- set pattern = "^" ~ section ~ "([" ~ separator ~ "]" ~ section ~ "){"
         ~ (at_least - 1) ~ "," ~ (at_most - 1) ~ "}$" -%}
-case when {{ text }} rlike '{{ pattern }}' then array_join(transform(sequence(0, {{ at_most - 1 }}), place -> lpad(ltrim('0', lower(coalesce(get(split({{ text }}, '[{{ separator }}]'), place), ''))), 16, '0')), '/') end
+case
+    when {{ text }} rlike '{{ pattern }}'
+        then array_join(
+            transform(
+                sequence(0, {{ at_most - 1 }}),
+                place -> lpad(ltrim('0', lower(coalesce(get(split({{ text }}, '[{{ separator }}]'), place), ''))), 16, '0')
+            ),
+            '/'
+        )
+end
 {%- endmacro -%}
 
 {%- macro _decimal_section(text) -%}
-case when {{ text }} rlike '^0*[0-9]{1,20}$' and try_cast({{ text }} as decimal(38, 0)) <= 18446744073709551615 then lpad(lower(conv({{ text }}, 10, 16)), 16, '0') end
+case
+    when {{ text }} rlike '^0*[0-9]{1,20}$' and try_cast({{ text }} as decimal(38, 0)) <= 18446744073709551615
+        then lpad(lower(conv({{ text }}, 10, 16)), 16, '0')
+end
 {%- endmacro -%}

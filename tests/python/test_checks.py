@@ -163,7 +163,7 @@ def test_names(tree, fault):
 
 DOC_FAULTS = {
     "model without description": (
-        edit("models/marts/user1/table1.yml", "description: TABLE1 as it is", "label: TABLE1 as it is"),
+        edit("models/marts/user1/table1.yml", "description: The rows of table1 as they are", "label: TABLE1 as it is"),
         "models/marts/user1/table1.yml: model table1 has no description",
     ),
     "model without entry": (

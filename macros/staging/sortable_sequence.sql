@@ -33,7 +33,11 @@ case
         then array_join(
             transform(
                 sequence(0, {{ at_most - 1 }}),
-                place -> lpad(ltrim('0', lower(coalesce(get(split({{ text }}, '[{{ separator }}]'), place), ''))), 16, '0')
+                place -> lpad(
+                    ltrim('0', lower(coalesce(get(split({{ text }}, '[{{ separator }}]'), place), ''))),
+                    16,
+                    '0'
+                )
             ),
             '/'
         )
@@ -42,7 +46,8 @@ end
 
 {%- macro _decimal_section(text) -%}
 case
-    when {{ text }} rlike '^0*[0-9]{1,20}$' and try_cast({{ text }} as decimal(38, 0)) <= 18446744073709551615
+    when {{ text }} rlike '^0*[0-9]{1,20}$'
+        and try_cast({{ text }} as decimal(38, 0)) <= 18446744073709551615
         then lpad(lower(conv({{ text }}, 10, 16)), 16, '0')
 end
 {%- endmacro -%}

@@ -21,8 +21,8 @@ pairs as (
 
     select
         '{{ order }}' as sort_keys_of,
-        {{ datastream_sequence('lower_metadata', order) }} as lower_sequence,
-        {{ datastream_sequence('higher_metadata', order) }} as higher_sequence
+        {{ datastream_sequence('lower_metadata', order) | indent(8) }} as lower_sequence,
+        {{ datastream_sequence('higher_metadata', order) | indent(8) }} as higher_sequence
     from (
         select
             named_struct('sort_keys', array('{{ lower | join("', '") }}')) as lower_metadata,

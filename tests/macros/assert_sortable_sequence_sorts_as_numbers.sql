@@ -4,8 +4,8 @@ with
 pairs as (
 
     select
-        {{ sortable_sequence([{'text': 'lower_text', 'base': 'hex', 'at_most': 3}]) }} as lower_hex,
-        {{ sortable_sequence([{'text': 'higher_text', 'base': 'hex', 'at_most': 3}]) }} as higher_hex,
+        {{ sortable_sequence([{'text': 'lower_text', 'base': 'hex', 'at_most': 3}]) | indent(8) }} as lower_hex,
+        {{ sortable_sequence([{'text': 'higher_text', 'base': 'hex', 'at_most': 3}]) | indent(8) }} as higher_hex,
         lower_text,
         higher_text
     from
@@ -15,15 +15,15 @@ pairs as (
         ('0/a', '0/B'),
         ('1/ffff', '1/10000'),
         ('2', '2/0/1')
-        as pairs (lower_text, higher_text)
+            as pairs (lower_text, higher_text)
 
 ),
 
 decimals as (
 
     select
-        {{ sortable_sequence([{'text': 'lower_text', 'base': 'decimal'}]) }} as lower_hex,
-        {{ sortable_sequence([{'text': 'higher_text', 'base': 'decimal'}]) }} as higher_hex,
+        {{ sortable_sequence([{'text': 'lower_text', 'base': 'decimal'}]) | indent(8) }} as lower_hex,
+        {{ sortable_sequence([{'text': 'higher_text', 'base': 'decimal'}]) | indent(8) }} as higher_hex,
         lower_text,
         higher_text
     from
@@ -32,7 +32,7 @@ decimals as (
         ('9223372036854775807', '9223372036854775808'),
         ('0099', '100'),
         ('18446744073709551614', '18446744073709551615')
-        as pairs (lower_text, higher_text)
+            as pairs (lower_text, higher_text)
 
 )
 

@@ -17,7 +17,7 @@
     {%- elif order == 'mysql_sort_keys' -%}
         {#- milliseconds, binlog file, position; the number of the file is behind its last dot -#}
         {%- set parts = [
-            {'text': "regexp_extract(" ~ second ~ ", '[.]([0-9]+)$', 1)", 'base': 'decimal'},
+            {'text': "split_part(" ~ second ~ ", '.', -1)", 'base': 'decimal'},
             {'text': third, 'base': 'decimal'},
         ] -%}
     {%- elif order == 'postgresql_sort_keys' -%}

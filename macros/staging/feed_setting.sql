@@ -1,6 +1,6 @@
 {%- macro feed_setting(feed, setting, default=none) -%}
     {#- At parse time and in unit tests there is no graph; unit tests test the defaults. -#}
-    {%- if not execute or 'sources' not in graph -%}
+    {%- if not execute or graph.sources is not defined -%}
         {{ return(default) }}
     {%- endif -%}
     {%- for source in graph.sources.values() if source.source_name == feed -%}

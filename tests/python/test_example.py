@@ -65,7 +65,7 @@ FAULTS = {
 @pytest.fixture(scope="module", autouse=True)
 def checked(workshop):
     """The example's own checks pass; odd records only warn."""
-    statuses = workshop.build("+table1", "+customers", command="test")
+    statuses = workshop.build("+table1", "+customers", "+stg_exports_user1__customers", command="test")
     assert {statuses[name] for name in statuses if name.startswith("matches_export")} == {"pass"}
 
 

@@ -151,8 +151,13 @@ def test_the_rule_says_when_a_build_compacts(workshop, history, rule, fires):
     )
     workshop.land_and_run(FEED, "+viewed")
     assert (True not in layers(workshop)) == fires
-    compact_when(workshop, "always")
-    workshop.build("+viewed", command="run")
+
+
+def test_has_unique_key_sees_a_double_and_a_null(workshop, history):
+    (test,) = workshop.folder.glob("target/compiled/**/has_unique_key_viewed*.sql")
+    for planted, found in [("(1, 'x')", []), ("(1, 'x'), (1, 'y')", [(1, 2)]), ("(null, 'x')", [(None, 1)])]:
+        workshop.spark.sql(f"create or replace temp view keyed as select * from values {planted} as t (id, v)")
+        assert workshop.rows(test.read_text().replace("lake.viewed\n", "keyed\n")) == found
 
 
 def test_a_wrong_rule_is_refused_by_name(workshop, history):

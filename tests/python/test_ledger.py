@@ -30,8 +30,8 @@ def test_read_is_what_raw_holds_and_the_verdicts_are_what_the_log_holds(workshop
             "select sum(read), sum(applied + superseded + duplicate + rejected) from ledger "
             f"where table_name = '{entity}'"
         )[0]
-        assert read == workshop.value(f"select count(*) from raw.{feed} where entry = 'record'")
-        assert judged == workshop.value(f"select count(*) from {entity}_changes") == read
+        assert (read or 0) == workshop.value(f"select count(*) from raw.{feed} where entry = 'record'")
+        assert (judged or 0) == workshop.value(f"select count(*) from {entity}_changes") == (read or 0)
 
 
 def test_it_is_recorded_once(workshop):
@@ -53,7 +53,7 @@ def test_a_lost_row_is_noticed(workshop):
     assert statuses == {"ledger": "success", "adds_up_ledger_": "fail"}
     (row,) = adds_up(workshop)
     assert row[-1] == 1  # how many were lost
-    workshop.spark.sql("delete from ledger where read <> applied + superseded + duplicate + rejected")
+    workshop.spark.sql("update ledger set read = applied + superseded + duplicate + rejected")
     assert adds_up(workshop) == []
 
 
@@ -68,7 +68,7 @@ def test_a_lost_batch_is_noticed_with_the_next_one(workshop):
     workshop.dbt("build", "--select", "ledger")
     (row,) = adds_up(workshop)
     assert row[-1] == 1
-    workshop.spark.sql("delete from ledger where read <> applied + superseded + duplicate + rejected")
+    workshop.spark.sql("update ledger set read = applied + superseded + duplicate + rejected")
 
 
 def test_rejected_changes_name_reason_file_line_and_text(workshop):

@@ -19,6 +19,7 @@ def deliver(workshop, operation, sequence, name):
 
 
 def test_a_delete_closes_the_version_and_a_return_opens_a_new_one(workshop):
+    workshop.build("customers_snapshot", command="snapshot")
     first = workshop.value(f"select name from customers where customer_id = {KEY}")
     assert versions(workshop) == [(first, True)]
     deliver(workshop, "DELETE", "FFFF01", None)

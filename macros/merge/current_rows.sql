@@ -2,8 +2,9 @@
     {%- set key = entity_key(entity) -%}
     select
         {%- for column in entity_columns(entity) %}
-        {%- set own_name = column.name.removeprefix('source_') if column.name.removeprefix('source_') in contract_columns() else column.name %}
-        {{ column.name }}{{ ' as ' ~ own_name if own_name != column.name }}{{ ',' if not loop.last }}
+        {%- set own_name = column.name.removeprefix('source_') %}
+        {%- set is_renamed = own_name != column.name and own_name in reserved_columns() %}
+        {{ column.name }}{{ ' as ' ~ own_name if is_renamed }}{{ ',' if not loop.last }}
         {%- endfor %}
     from (
         select base.*

@@ -1,7 +1,8 @@
 {%- macro datastream_records(records, feed, entity) -%}
     {%- set columns = entity_columns(entity) -%}
     {%- set order = feed_setting(feed, 'order', 'change_sequence_number') -%}
-    {%- set baseline = feed_setting(feed, 'baseline') -%}
+    {%- set is_baseline_feed = feed_setting(feed, 'role') == 'baseline' -%}
+    {%- set baseline = 'true' if is_baseline_feed else feed_setting(feed, 'baseline') -%}
     {%- set schema -%}
         array<struct<
                         {%- for column in columns %}

@@ -6,10 +6,10 @@
     {%- set declaration = _entity_declaration(entity) -%}
     {%- set columns = [] -%}
     {%- for column in declaration.columns.values() if column.data_type -%}
-        {%- if column.name in contract_columns() -%}
+        {%- if column.name in reserved_columns() -%}
             {{ exceptions.raise_compiler_error(
-                entity ~ "_changes declares a column '" ~ column.name ~ "', which is a name of the change "
-                ~ "contract. Name it source_" ~ column.name ~ ", with `config: {meta: {field: "
+                entity ~ "_changes declares a column '" ~ column.name ~ "', which the project uses "
+                ~ "itself. Name it source_" ~ column.name ~ ", with `config: {meta: {field: "
                 ~ column.name ~ "}}`; the mart gives it its name back."
             ) }}
         {%- endif -%}

@@ -40,7 +40,7 @@ class Column:
 def parse_columns(text: str) -> list[Column]:
     """Read `name:type,name:type`; commas inside a type's brackets are part of it.
 
-    Returns: the columns, with lower-case names; a name that the change contract uses gets the prefix `source_`.
+    Returns: the columns, with lower-case names; a name that the project uses itself gets the prefix `source_`.
     Raises: UsageError naming the part that is wrong.
     """
     columns = []
@@ -54,7 +54,7 @@ def parse_columns(text: str) -> list[Column]:
                 "timestamp_ntz, binary."
             )
         mart_name = re.sub(r"\W", "_", field).lower()
-        taken = {*contract(), *LOGGED, *LAYERS}
+        taken = {*contract(), *_names_in("reserved_columns")}
         columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
@@ -65,7 +65,11 @@ def parse_columns(text: str) -> list[Column]:
 
 def contract() -> list[str]:
     """Return the columns of the change contract, in their order, as the macro contract_columns has them."""
-    return re.findall(r"'(\w+)'", Path("macros/staging/contract_columns.sql").read_text())
+    return _names_in("contract_columns")
+
+
+def _names_in(macro: str) -> list[str]:
+    return re.findall(r"'(\w+)'", Path(f"macros/staging/{macro}.sql").read_text())
 
 
 def _template(name: str, **values) -> str:

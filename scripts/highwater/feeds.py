@@ -86,12 +86,20 @@ def declared_feeds() -> dict[str, Feed]:
                     raise UsageError(
                         f"{where}: {name!r} is no name for a feed or table; use lower-case letters, digits and _."
                     )
+            format, role = (
+                _choice(where, settings, "format", FORMATS),
+                _choice(where, settings, "role", ROLES, "changes"),
+            )
+            if format == "csv" and role == "changes":
+                raise UsageError(
+                    f"{where}: csv files hold rows, not changes; declare `role: baseline` or `role: export`."
+                )
             if source["name"] in feeds:
                 raise UsageError(f"{where} is declared twice.")
             feeds[source["name"]] = Feed(
                 name=source["name"],
-                format=_choice(where, settings, "format", FORMATS),
-                role=_choice(where, settings, "role", ROLES, "changes"),
+                format=format,
+                role=role,
                 tables=tables,
             )
     return feeds

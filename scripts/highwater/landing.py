@@ -230,6 +230,13 @@ def _hash(feed: Feed, path: str) -> str:
     return digest.hexdigest()
 
 
+def _hash_if_readable(feed: Feed, path: str) -> str | None:
+    try:
+        return _hash(feed, path)
+    except OSError:
+        return None
+
+
 def _known_files(spark, feed: Feed) -> dict[str, dict]:
     """Return what the raw table holds of each file that landed or was skipped: its newest entry by name."""
     rows = spark.sql(
@@ -414,7 +421,7 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
         "source_file": file.source_file,
         "file_size": file.size,
         "file_modified_at": file.modified_at,
-        "file_hash": _hash(feed, file.path),
+        "file_hash": _hash_if_readable(feed, file.path),
     }
     _append(spark.createDataFrame([row], _spark_schema()), feed, number, at)
     if file in changed:

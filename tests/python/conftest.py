@@ -18,6 +18,8 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     chosen = config.getoption("--soak")
     for item in items:
+        # one worker has the lake; the other runs what needs no Spark, or a Spark of its own
+        item.add_marker(pytest.mark.xdist_group("lake" if "workshop" in item.fixturenames else "rest"))
         if item.get_closest_marker("soak") and not chosen:
             item.add_marker(pytest.mark.skip(reason="long: make soak"))
 
@@ -34,7 +36,7 @@ TABLES = [
     ("datastream_article.halves", "COL1:string", "COL2:string"),
     ("datastream_article.based", "COL1:string", "COL2:string"),
     ("baseline_article.based", None, None),
-    ("datastream_oracle.scn_ordered", "k:string", "v:string,feed:string"),
+    ("datastream_oracle.scn_ordered", "k:string", "v:string,feed:string,operation:string,Copy:int"),
     ("datastream_views.viewed", "id:bigint", "v:string"),
 ]
 
@@ -57,11 +59,9 @@ def workshop(tmp_path_factory):
             "format: datastream-json\n          order: oracle_sort_keys\n          baseline: metadata.sort_keys[2] = ''",  # noqa: E501
         )
     )
-    declaration = folder / "models/staging/baseline_article/_baseline_article__sources.yml"
-    declaration.write_text(declaration.read_text().replace("format: csv", "format: csv\n          role: baseline"))
-    workshop.land()
+    workshop.land("datastream_user1", "exports_user1")
     workshop.build(command="seed")
-    workshop.build(command="run")
+    workshop.build("+table1", "+customers", "path:models/staging/exports_user1", command="run")
     yield workshop
     workshop.stop()
     os.chdir(here)

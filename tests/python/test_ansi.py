@@ -8,14 +8,13 @@ MODELS = [
     "stg_exports_user1__customers",
     "readings_changes",
     "readings",
-    "ledger",
 ]
 
 
 @pytest.fixture(scope="module")
 def answers(workshop):
     workshop.deliver("datastream_types.readings", "ansi.json", b'{"id": 1e400, "n": "9e99"}\n{"id": "x"}\nrubbish\n')
-    workshop.land("datastream_types")
+    workshop.land_and_run("datastream_types", "+readings")
     result = workshop.dbt("compile", "--select", *MODELS)
     found = {}
     for mode in ("true", "false"):

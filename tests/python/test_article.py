@@ -78,7 +78,6 @@ def steps(workshop, changes):
             (changes[:500], changes[400:800]),
             (changes[500:], text.getvalue()),  # the base lands after changes that are newer
             (changes[500:], changes[800:]),
-            (changes[:500], []),
         ]
     ):
         workshop.deliver("datastream_article.halves", f"{number}.json", halves)
@@ -87,6 +86,9 @@ def steps(workshop, changes):
         else:
             workshop.deliver("datastream_article.based", f"{number}.json", based)
         workshop.land("datastream_article", "baseline_article")
+        if number == 2:  # and the first batch once more, behind the second
+            workshop.deliver("datastream_article.halves", "first-again.json", changes[:500])
+            workshop.land("datastream_article")
         workshop.build("+halves", "+based", command="run")
         seen.append((view(workshop, "halves"), view(workshop, "based"), workshop.version("halves_merged")))
     return seen
@@ -98,8 +100,8 @@ def test_base_1_and_the_merge_of_changes_2(steps, changes, exported):
 
 
 def test_a_batch_twice_and_the_first_batch_after_the_second_change_nothing(steps, exported):
-    assert steps[2][0] == steps[3][0] == exported
-    assert steps[1][2] == steps[2][2] == steps[3][2]  # no version was written
+    assert steps[2][0] == exported
+    assert steps[1][2] == steps[2][2]  # no version was written
 
 
 def test_a_base_as_the_lowest_sequence(steps, workshop, changes, exported):
@@ -139,7 +141,7 @@ def test_d7_and_d16_backfill_rows_declared_by_a_predicate(workshop):
     for number, records in enumerate(steps):
         workshop.deliver("datastream_oracle.scn_ordered", f"{number}.json", records)
         workshop.land_and_run("datastream_oracle", "+scn_ordered")
-    rows = {k: v for k, v, _ in workshop.rows("select k, v, feed from scn_ordered")}
+    rows = dict(workshop.rows("select k, v from scn_ordered"))
     assert rows == {"d7": "new", "d16": "c9", "d17": "second", "rs_id": "second", "ssn": "second"}
     rejected = workshop.rows(
         "select k, rejection_reason from scn_ordered_changes where verdict = 'rejected' order by 1"
@@ -147,6 +149,13 @@ def test_d7_and_d16_backfill_rows_declared_by_a_predicate(workshop):
     assert rejected == [("d17-text", "unreadable_sequence"), ("d17-wide", "unreadable_sequence")]
 
 
-def test_a_column_named_as_the_contract_gets_its_name_back(workshop):
-    assert workshop.value("select count(*) from scn_ordered where feed = 'own'") == 5
-    assert workshop.value("select count(distinct source_feed, feed) from scn_ordered_changes") == 1
+def test_columns_with_names_of_the_project_get_their_names_back(workshop):
+    record = change(
+        "INSERT", "", {"k": "names", "feed": "own", "operation": "sum", "Copy": 2}, sort_keys=["1", "9", "0x1.2.3", "0"]
+    )
+    workshop.deliver("datastream_oracle.scn_ordered", "names.json", [record])
+    workshop.land_and_run("datastream_oracle", "+scn_ordered")
+    assert workshop.rows("select feed, operation, copy from scn_ordered where k = 'names'") == [("own", "sum", 2)]
+    assert workshop.rows("select source_feed, feed, source_operation from scn_ordered_changes where k = 'names'") == [
+        ("own", "datastream_oracle", "sum")
+    ]

@@ -150,6 +150,7 @@ def test_with_a_feed_that_is_not_declared(tmp_path):
         ("format: datastream-json", "format: datastream", ["line 9", "'datastream'", "datastream-json, csv"]),
         ("order: change", "ordre: change", ["unknown setting 'ordre'", "baseline, format, order, role"]),
         ("- name: table1", "- name: Table-1", ["'Table-1' is no name"]),
+        ("format: datastream-json", "format: csv", ["csv files hold rows, not changes", "role: baseline"]),
         ("sources:", "sources: [", ["is not YAML"]),
     ],
 )

@@ -77,6 +77,7 @@ def is_whole(tmp_path):
     assert counts == [188, 1030, 1000, 1000, 1000, 10, 2]
 
 
+@pytest.mark.soak
 def test_a_landing_that_is_killed(tmp_path):
     """Killed while its tasks write: nothing is there; run again: everything, once."""
     folder = tmp_path / "landing/datastream_user1/table1"

@@ -80,3 +80,10 @@ def test_rejected_changes_name_reason_file_line_and_text(workshop):
     assert {row.source_file for row in rows} == {"datastream_user1/customers/part-00003-damaged.json"}
     assert rows[0].text.startswith('{"CUSTOMER_ID"') and rows[2].text.startswith("bytes in hex: 7B22")
     assert all(row.what_to_do for row in rows)
+
+
+def test_ties_are_listed_with_key_and_file(workshop):
+    rows = workshop.rows(
+        "select key_values, verdict, source_file from sequence_ties where key_values like '%D10-at-once%'"
+    )
+    assert rows == [('{"case_name":"D10-at-once","k":"a"}', "superseded", "datastream_cases/cases/step0.json")] * 2

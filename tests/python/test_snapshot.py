@@ -26,6 +26,3 @@ def test_a_delete_closes_the_version_and_a_return_opens_a_new_one(workshop):
     assert versions(workshop) == [(first, False)]
     deliver(workshop, "INSERT", "FFFF02", "back again")
     assert versions(workshop) == [(first, False), ("back again", True)]
-    # a late change from before the delete changes nothing
-    deliver(workshop, "UPDATE-INSERT", "3000", "late")
-    assert versions(workshop) == [(first, False), ("back again", True)]

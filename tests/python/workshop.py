@@ -50,15 +50,10 @@ class Workshop:
 
     @property
     def spark(self):
-        from highwater.spark import profile_settings, session
+        from highwater.spark import session
 
-        java = "spark.driver.extraJavaOptions"
         return session(
             spark__master="local[2]",
-            # Many small statements, each run once: interpreting them is quicker than compiling them.
-            spark__sql__codegen__wholeStage="false",
-            spark__sql__codegen__factoryMode="NO_CODEGEN",
-            **{java: profile_settings()[java] + " -XX:TieredStopAtLevel=1"},
             spark__sql__shuffle__partitions="2",
             spark__databricks__delta__snapshotPartitions="1",
         )

@@ -18,8 +18,6 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     chosen = config.getoption("--soak")
     for item in items:
-        # one worker has the lake; the other runs what needs no Spark, or a Spark of its own
-        item.add_marker(pytest.mark.xdist_group("lake" if "workshop" in item.fixturenames else "rest"))
         if item.get_closest_marker("soak") and not chosen:
             item.add_marker(pytest.mark.skip(reason="long: make soak"))
 

@@ -113,6 +113,7 @@ def written(picks, sequence):
 def run_histories(workshop, seed: int, count: int):
     print(f"seed {seed}")
     picks = random.Random(seed)
+    workshop.land_and_run(FEED, "+histories")  # an empty table, the first time
     first = workshop.value("select coalesce(max(history), 0) + 1 from histories_changes")
     rounds, oracles = {}, {}
     for history in range(first, first + count):

@@ -14,7 +14,7 @@ import pytest
 from workshop import change
 
 HISTORIES = 240
-ROUNDS = 4
+ROUNDS = 3
 TABLE, FEED = "datastream_histories.histories", "datastream_histories"
 
 

@@ -147,6 +147,7 @@ def test_a_file_of_a_gigabyte_lands_in_bounded_memory(tmp_path):
     assert 0 < most < 1_000_000  # kilobytes
 
 
+@pytest.mark.soak
 def test_a_reader_in_another_process_asks_while_the_lake_is_in_use(workshop):
     """This process has the metastore open; a second one that wants to write is refused, a reader is not."""
     settings = {**os.environ, "SPARK_CONF_DIR": str(workshop.folder / "conf")}

@@ -30,10 +30,12 @@ trap 'rm -f "$log"' EXIT
 }
 
 # dbt-expectations lives on the dbt hub only. Without the hub everything else works, and its column checks are left out.
-if DBT_PROFILES_DIR=profiles HIGHWATER_DBT_EXPECTATIONS=hub timeout 60 .venv/bin/dbt --quiet deps >"$log" 2>&1; then
+if [ -e dbt_packages/dbt_expectations ]; then
+    echo "dbt-expectations is in dbt_packages."
+elif timeout 60 .venv/bin/dbt --quiet deps --project-dir scripts/expectations --profiles-dir profiles >"$log" 2>&1; then
     echo "dbt-expectations is installed."
 else
-    rm -rf dbt_packages package-lock.yml
+    rm -rf dbt_packages
     echo "the dbt hub cannot be reached: going on without dbt-expectations and its column checks."
 fi
 touch .venv/ready

@@ -14,7 +14,7 @@ def set_defaults() -> None:
     os.environ.setdefault("DBT_PROFILES_DIR", "profiles")
     os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
     if "HIGHWATER_DBT_EXPECTATIONS" not in os.environ and Path("dbt_packages/dbt_expectations").exists():
-        os.environ["HIGHWATER_DBT_EXPECTATIONS"] = "hub"
+        os.environ["HIGHWATER_DBT_EXPECTATIONS"] = "installed"
 
 
 def run(arguments: list[str]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from highwater.project import lake
 
-INPUTS = ["dbt_project.yml", "packages.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
+INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
 
 def fingerprint(arguments: list[str], newest_batches: dict[str, int]) -> str:

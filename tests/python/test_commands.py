@@ -36,8 +36,7 @@ def project(tmp_path):
     """A copy of what commands read before they start Spark."""
     for name in ("conf", "models", "macros", "profiles", "seeds", "snapshots", "tests/generic"):
         shutil.copytree(PROJECT / name, tmp_path / name)
-    for name in ("dbt_project.yml", "packages.yml"):
-        shutil.copy(PROJECT / name, tmp_path)
+    shutil.copy(PROJECT / "dbt_project.yml", tmp_path)
     return tmp_path
 
 

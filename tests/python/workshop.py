@@ -7,7 +7,6 @@ from pathlib import Path
 
 COPIED = [
     "dbt_project.yml",
-    "packages.yml",
     "profiles",
     "conf",
     "macros",

@@ -17,7 +17,7 @@ def test_everything_builds_and_every_check_passes(workshop):
 
 def test_one_row_per_table_and_batch(workshop):
     assert workshop.rows("select table_name, feed, landing_batch from ledger group by all having count(*) > 1") == []
-    assert workshop.value("select count(*) from ledger") > 30
+    assert workshop.value("select count(*) from ledger") > 20
 
 
 def test_read_is_what_raw_holds_and_the_verdicts_are_what_the_log_holds(workshop):

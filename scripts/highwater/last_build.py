@@ -23,7 +23,8 @@ def fingerprint(arguments: list[str], newest_batches: dict[str, int]) -> str:
     for name in INPUTS:
         paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
         for path in paths:
-            if path.is_file() and path.suffix != ".pyc":
+            # dbt writes profiles/.user.yml in the middle of a build
+            if path.is_file() and path.suffix != ".pyc" and not path.name.startswith("."):
                 digest.update(f"{path}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 

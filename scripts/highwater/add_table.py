@@ -11,10 +11,65 @@ from highwater.feeds import FORMATS, NAME, declared_feeds
 
 LOGGED = ["verdict", "is_tied", "is_new_key", "log_batch"]
 LAYERS = ["is_pending", "is_new"]
-NOT_MERGED = {"present_columns", "rejection_reason", "rejection_detail", "record"}
+FOLDED = ["column_orders", "deleted_order", "is_complete"]
+NOT_MERGED = {"present_columns", "is_derived", "rejection_reason", "rejection_detail", "record"}
 TYPE = re.compile(
     r"string|boolean|tinyint|smallint|int|bigint|float|double|date|timestamp|timestamp_ntz|binary|decimal\(\d+, ?\d+\)"
 )
+
+
+@dataclass(frozen=True)
+class StagingOfFormat:
+    """What the staging model of a format is made of.
+
+    Attributes:
+        macro: reads its records. by_table: the macro asks for the source table, to know the columns of its files.
+        binary_encoding: of bytes in text. has_present: records may carry some columns only.
+        has_old_key: updates may carry the key that they leave. has_place: what ties is told apart by its place.
+        has_row_number: each row has its number in the file. truncates: it tells of truncates.
+        names_fields: records name their fields.
+    """
+
+    macro: str
+    by_table: bool = False
+    binary_encoding: str = "base64"
+    has_present: bool = False
+    has_old_key: bool = False
+    has_place: bool = False
+    has_row_number: bool = False
+    truncates: bool = False
+    names_fields: bool = True
+
+    @property
+    def typed(self) -> str:
+        """The arguments of typed_columns behind the entity."""
+        encoding = f", binary_encoding='{self.binary_encoding}'" if self.binary_encoding != "base64" else ""
+        return encoding + ", has_present=true" * self.has_present + ", has_old_key=true" * self.has_old_key
+
+
+STAGING = {
+    "datastream-json": StagingOfFormat("datastream_records"),
+    "csv": StagingOfFormat("exported_records"),
+    "tungsten-csv": StagingOfFormat(
+        "tungsten_records",
+        by_table=True,
+        binary_encoding="hex",
+        has_place=True,
+        has_row_number=True,
+        names_fields=False,
+    ),
+    "arcion-json": StagingOfFormat("arcion_json_records", has_present=True, has_old_key=True, has_place=True),
+    "arcion-csv": StagingOfFormat(
+        "arcion_csv_records", by_table=True, has_present=True, has_old_key=True, has_place=True, names_fields=False
+    ),
+    "datastream-gcs-json": StagingOfFormat("datastream_file_records", binary_encoding="hex", has_place=True),
+    "datastream-avro": StagingOfFormat("datastream_file_records", has_place=True),
+    "debezium-json": StagingOfFormat(
+        "debezium_records", has_present=True, has_old_key=True, has_place=True, truncates=True
+    ),
+    "dms-csv": StagingOfFormat("dms_records", by_table=True, has_old_key=True, has_place=True, names_fields=False),
+    "dms-parquet": StagingOfFormat("dms_records", by_table=True, has_old_key=True, has_place=True),
+}
 
 
 @dataclass(frozen=True)
@@ -107,14 +162,22 @@ def write_logged_tables() -> Path:
     return path
 
 
-def add_table(table: str, key: str | None, columns: str | None, format: str | None) -> list[Path]:
+def add_table(
+    table: str,
+    key: str | None,
+    columns: str | None,
+    format: str | None = None,
+    settings: dict[str, str] | None = None,
+    without_key: bool = False,
+) -> list[Path]:
     """Write the models of one table.
 
     Arguments:
         table: `<feed>.<table>`.
         key: `name:type,...`, the columns that identify a row.
         columns: `name:type,...`, the other columns.
-        format: the format of a feed that is not declared yet.
+        format: the format of a feed that is not declared yet. settings: further settings of that feed, by name.
+        without_key: the table has none; it gets a log and nothing behind it.
     Returns: the files that were written or changed.
     Raises: UsageError when something is missing, misspelt or there already; nothing is written then.
     """
@@ -137,37 +200,49 @@ def add_table(table: str, key: str | None, columns: str | None, format: str | No
     if staging.exists():
         raise UsageError(f"{staging} is there already; edit it, or remove the models of {entity} first.")
     if log.exists():
-        return _add_feed(feed, name, entity, format, staging, log, declared, key or columns)
-    if not key:
-        raise UsageError("say which columns identify a row, for example --key order_id:bigint.")
-    key_columns = parse_columns(key)
+        return _add_feed(feed, name, entity, format, staging, log, declared, key or columns, settings)
+    if without_key and key:
+        raise UsageError("--without-key and --key exclude each other.")
+    if not key and not without_key:
+        raise UsageError(
+            "say which columns identify a row, for example --key order_id:bigint. A table that has no key can have a "
+            "log, but no merged table: --without-key."
+        )
+    key_columns = parse_columns(key) if key else []
     every = parse_columns(",".join(filter(None, [key, columns])))
     values = _values(feed, name, entity, format, every) | {
         "key": [column.name for column in key_columns],
         "mart_key": [column.mart_name for column in key_columns],
     }
-    written = [_declare_source(feed, name, format, declared)]
-    for path, template in [
-        (staging, "staging"),
-        (log, "changes"),
-        (Path(f"models/merged/{system}/{entity}_merged.sql"), "merged"),
-        (Path(f"models/marts/{system}/{entity}.sql"), "mart"),
-    ]:
+    written = [_declare_source(feed, name, format, declared, settings, every)]
+    models = [(staging, "staging"), (log, "changes")]
+    if not without_key:
+        models.append((Path(f"models/merged/{system}/{entity}_merged.sql"), "merged"))
+        models.append((Path(f"models/marts/{system}/{entity}.sql"), "mart"))
+    for path, template in models:
         written += _write_model(path, template, values)
     return [*written, write_logged_tables()]
 
 
 def _values(feed, table, entity, format, columns) -> dict:
+    staging = STAGING[format]
+    arguments = ["'records'", f"'{feed}'", *([f"'{table}'"] if staging.by_table else []), f"'{entity}'"]
     return {
         "feed": feed,
         "table": table,
         "entity": entity,
-        "format": format,
+        "records": f"{staging.macro}({', '.join(arguments)})",
+        "format": staging,
+        "partial_images": staging.has_present,
+        "truncates": staging.truncates,
+        "names_fields": staging.names_fields,
         "columns": columns,
         "contract": contract(),
         "logged": LOGGED,
         "layers": LAYERS,
-        "merged": [name for name in contract() if name not in NOT_MERGED] + ["log_batch"],
+        "merged": [name for name in contract() if name not in NOT_MERGED]
+        + ["log_batch"]
+        + FOLDED * staging.has_present,
     }
 
 
@@ -179,13 +254,21 @@ def _write_model(path: Path, template: str, values: dict) -> list[Path]:
     return [path, description]
 
 
-def _declare_source(feed: str, table: str, format: str, declared) -> Path:
+def _declare_source(feed: str, table: str, format: str, declared, settings, columns: list[Column]) -> Path:
     path = Path(f"models/staging/{feed}/_{feed}__sources.yml")
     if declared and table in declared.tables:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = path.read_text() if path.exists() else _template("sources.yml", feed=feed, format=format)
-    path.write_text(text.rstrip("\n") + "\n" + _template("source_table.yml", feed=feed, table=table))
+    delivered = [column.field for column in columns] if STAGING[format].by_table else []
+    text = path.read_text() if path.exists() else ""
+    opening = text or _template("sources.yml", feed=feed, format=format, settings=settings or {})
+    entry = _template("source_table.yml", feed=feed, table=table, delivered=delivered)
+    path.write_text(opening.rstrip("\n") + "\n" + entry)
+    try:
+        declared_feeds()
+    except UsageError:
+        path.write_text(text) if text else path.unlink()
+        raise
     if table not in declared_feeds()[feed].tables:
         raise UsageError(
             f"{path}: the list of tables must be the last thing in the file; the new table did not get in."
@@ -193,7 +276,7 @@ def _declare_source(feed: str, table: str, format: str, declared) -> Path:
     return path
 
 
-def _add_feed(feed, table, entity, format, staging, log, declared, given) -> list[Path]:
+def _add_feed(feed, table, entity, format, staging, log, declared, given, settings) -> list[Path]:
     """A further feed of a table that is there: its staging model, and its place in the change log."""
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
@@ -209,7 +292,7 @@ def _add_feed(feed, table, entity, format, staging, log, declared, given) -> lis
         for c in description
         if "data_type" in c
     ]
-    written = [_declare_source(feed, table, format, declared)]
+    written = [_declare_source(feed, table, format, declared, settings, columns)]
     written += _write_model(staging, "staging", _values(feed, table, entity, format, columns))
     log.write_text(text.replace(opening, f"{opening}    ref('{staging.stem}'),\n"))
     return [*written, log, write_logged_tables()]

@@ -48,6 +48,12 @@ def _land(spark, feeds) -> dict[str, int]:
                 f"or leave it out on record with: highwater land --skip {file}",
                 err=True,
             )
+        for folder in landed.undeclared:
+            click.echo(
+                f"warning: {feed.name}/{folder}/ is no declared table of the feed; its files are not read. "
+                f"Declare it with: highwater add-table {feed.name}.{folder}",
+                err=True,
+            )
     if failures:
         raise CheckError("\n".join(failures))
     return newest
@@ -79,12 +85,14 @@ def build(arguments):
     started; `highwater dbt build` starts it in any case.
     """
     from highwater import dbt, last_build
+    from highwater.new_fields import add_new_fields
     from highwater.project import lease
     from highwater.spark import session
 
     declared = _feeds(())
     with lease("highwater build"):
         newest = _land(session(), declared)
+        add_new_fields(session())
         dbt.set_defaults()
         mark, last = last_build.fingerprint(list(arguments), newest), last_build.remembered()
         if last.get("fingerprint") == mark:
@@ -145,16 +153,41 @@ def rebuild(table):
         click.echo(rebuild_table(session(), table))
 
 
+@commands.command()
+@click.argument("table")
+def replay(table):
+    """Take rejected records of TABLE again that are accepted now, after models or declarations were mended."""
+    from highwater.project import lease
+    from highwater.replay import replay as replay_table
+    from highwater.spark import session
+
+    with lease("highwater replay"):
+        click.echo(replay_table(session(), table))
+
+
 @commands.command("add-table")
 @click.argument("table", metavar="FEED.TABLE")
 @click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row.")
 @click.option("--columns", metavar="NAME:TYPE,…", help="The other columns.")
 @click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
-def add_table_command(table, key, columns, form):
+@click.option(
+    "--setting",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Setting of that feed, for example dialect=mysql.",
+)
+@click.option("--without-key", is_flag=True, help="The table has no key: it gets a log and no merged table.")
+def add_table_command(table, key, columns, form, settings, without_key):
     """Write the staging, changes, merged and mart models of a table, and their YAML."""
     from highwater.add_table import add_table
 
-    for path in add_table(table, key, columns, form):
+    pairs = [setting.partition("=") for setting in settings]
+    for name, equals, value in pairs:
+        if not equals or not value:
+            raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
+    given = {name: value for name, _, value in pairs}
+    for path in add_table(table, key, columns, form, given, without_key):
         click.echo(path)
     click.echo("Now deliver files and run: highwater build")
 

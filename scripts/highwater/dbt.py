@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import click
+
 WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
 
 # Unit tests and tests of macros are about the project; `make test` runs them, and they cost seconds in every build.
@@ -30,4 +32,28 @@ def run(arguments: list[str]) -> int:
     result = dbtRunner().invoke(arguments)
     if result.exception is not None:
         return 2
+    for row in failing_rows(result, "has_declared_fields"):
+        click.echo(f"{row['source_file']}: the field {row['field']} {row['problem']}" + _where(row), err=True)
     return 0 if result.success else 1
+
+
+def failing_rows(result, test: str):
+    """Yield the rows that a generic test found, each with the `entity` that the test was declared for.
+
+    Arguments:
+        result: what dbtRunner returned. test: name of the generic test.
+    """
+    from highwater.spark import session
+
+    for run in getattr(result.result, "results", None) or []:
+        metadata = getattr(getattr(run, "node", None), "test_metadata", None)
+        if metadata and metadata.name == test and run.failures:
+            for row in session().sql(run.node.compiled_code).collect():
+                yield row.asDict() | {"entity": metadata.kwargs.get("entity")}
+
+
+def _where(row: dict) -> str:
+    if not row["records"]:
+        return "."
+    noun = "record" if row["records"] == 1 else "records"
+    return f" ({row['records']:,} {noun}, the first in line {row['first_line']})."

@@ -1,17 +1,18 @@
 """Feeds as the project declares them: `config.meta.feed` on a dbt source."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from highwater.errors import UsageError
+from highwater.formats import FORMATS, TABLE_IN_FOLDERS, TABLE_IN_RECORDS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
 from highwater.project import exports_root, landing_root
 
-FORMATS = ("datastream-json", "csv")
 ROLES = ("changes", "baseline", "export")
-SETTINGS = {"format", "role", "order", "baseline"}
+ESCAPES = ("doubled", "backslash")
+DELIMITER = re.compile(r"""(?![\r\n"\\])[\x00-\x7f]""")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -21,15 +22,22 @@ class Feed:
 
     Attributes:
         name: the dbt source's name, the folder it lands in, and its raw table (`raw.<name>`).
-        format: how its files are cut into records, one of FORMATS.
         role: `changes`, `baseline` (rows as of the start) or `export` (rows to reconcile with).
-        tables: its source tables; table `t` lands in the folder `<name>/t/`.
+        tables: its source tables.
+        layout: what tells a table, one of LAYOUTS: the folder `<name>/<table>/`, the file's name, or each record.
+        options: what the reader of its files is told.
     """
 
     name: str
-    format: str
     role: str
     tables: tuple[str, ...]
+    layout: str
+    options: ReadOptions
+
+    @property
+    def format(self) -> str:
+        """How its files are cut into records, one of FORMATS."""
+        return self.options.format
 
     @property
     def root(self) -> str:
@@ -51,11 +59,67 @@ class _LineLoader(yaml.SafeLoader):
         return mapping
 
 
-def _choice(where: str, settings: dict, name: str, allowed: tuple, default: str | None = None) -> str:
+def _choice(where: str, settings: dict, name: str, allowed, default: str | None = None) -> str:
     value = settings.get(name, default)
-    if value not in allowed:
+    if value not in tuple(allowed):
         raise UsageError(f"{where}: {name} is {value!r}; it must be one of: {', '.join(allowed)}.")
     return value
+
+
+def _text(where: str, settings: dict, name: str, default: str | None, allowed: re.Pattern, meaning: str) -> str | None:
+    value = settings.get(name, default)
+    if name in settings and not (isinstance(value, str) and allowed.fullmatch(value)):
+        raise UsageError(f"{where}: {name} is {value!r}; it must be {meaning}.")
+    return value
+
+
+def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
+    """Return how the feed's delimited files are written; None for other formats."""
+    dialect = FORMATS[format].dialect
+    if dialect is None:
+        return None
+    if format == "tungsten-csv":
+        dialect = TUNGSTEN_DIALECTS[_choice(where, settings, "dialect", TUNGSTEN_DIALECTS)]
+    header = settings.get("header", dialect.header)
+    if not isinstance(header, bool):
+        raise UsageError(f"{where}: header is {header!r}; it must be true or false.")
+    delimiter = _text(
+        where, settings, "delimiter", dialect.delimiter, DELIMITER, "one ASCII character, no quote and no backslash"
+    )
+    word = re.compile(rf"""\\?[^\r\n"\\{re.escape(delimiter)}]*""")
+    return replace(
+        dialect,
+        delimiter=delimiter,
+        escape=_choice(where, settings, "escape", ESCAPES, dialect.escape),
+        null=_text(where, settings, "null", dialect.null, word, "a quoted text without quotes and delimiters in it"),
+        header=header,
+    )
+
+
+def _feed(where: str, name: str, settings: dict, tables: tuple[str, ...]) -> Feed:
+    """Return the feed that a source declares, its settings checked."""
+    format = _choice(where, settings, "format", FORMATS)
+    known = FORMATS[format].settings | {"format", "role"}
+    for setting in settings:
+        if setting not in known:
+            raise UsageError(f"{where}: unknown setting {setting!r}; {format} knows: {', '.join(sorted(known))}.")
+    role = _choice(where, settings, "role", ROLES, "changes")
+    if format == "csv" and role == "changes":
+        raise UsageError(f"{where}: csv files hold rows, not changes; declare `role: baseline` or `role: export`.")
+    _choice(where, settings, "role", FORMATS[format].roles, "changes")
+    layout = _choice(where, settings, "layout", FORMATS[format].layouts, TABLE_IN_FOLDERS)
+    if "schema" in settings and layout == TABLE_IN_FOLDERS:
+        raise UsageError(
+            f"{where}: schema is {settings['schema']!r}, but folders tell the tables; "
+            f"it needs `layout` to be one of: {', '.join(FORMATS[format].layouts[1:])}."
+        )
+    options = ReadOptions(
+        format=format,
+        dialect=_dialect(where, settings, format),
+        table_in_records=layout == TABLE_IN_RECORDS,
+        schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
+    )
+    return Feed(name, role, tables, layout, options)
 
 
 def declared_feeds() -> dict[str, Feed]:
@@ -74,32 +138,16 @@ def declared_feeds() -> dict[str, Feed]:
             settings = ((source.get("config") or {}).get("meta") or {}).get("feed")
             if settings is None:
                 continue
-            where = f"{path} line {settings['__line__']}: feed {source.get('name')!r}"
-            unknown = settings.keys() - SETTINGS - {"__line__"}
-            if unknown:
-                raise UsageError(
-                    f"{where}: unknown setting {sorted(unknown)[0]!r}; known are: {', '.join(sorted(SETTINGS))}."
-                )
+            where = f"{path} line {settings.pop('__line__')}: feed {source.get('name')!r}"
+            if None in settings:  # what YAML makes of a bare `null:`
+                settings["null"] = settings.pop(None)
             tables = tuple(table["name"] for table in source.get("tables") or [])
             for name in (source.get("name"), *tables):
                 if not NAME.fullmatch(str(name)):
                     raise UsageError(
                         f"{where}: {name!r} is no name for a feed or table; use lower-case letters, digits and _."
                     )
-            format, role = (
-                _choice(where, settings, "format", FORMATS),
-                _choice(where, settings, "role", ROLES, "changes"),
-            )
-            if format == "csv" and role == "changes":
-                raise UsageError(
-                    f"{where}: csv files hold rows, not changes; declare `role: baseline` or `role: export`."
-                )
             if source["name"] in feeds:
                 raise UsageError(f"{where} is declared twice.")
-            feeds[source["name"]] = Feed(
-                name=source["name"],
-                format=format,
-                role=role,
-                tables=tables,
-            )
+            feeds[source["name"]] = _feed(where, source["name"], settings, tables)
     return feeds

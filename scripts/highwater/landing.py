@@ -19,21 +19,24 @@ from pathlib import PurePosixPath
 
 import pyarrow
 import yaml
-from pyarrow import fs
+from pyarrow import compute, fs
 
-from highwater import readers
+from highwater import readers, records
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed
+from highwater.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
+from highwater.records import CountedStream, UnreadableFile, table_name
 
 BATCH_BYTES = 1024**3
 BATCH_FILES = 10_000
 TASK_BYTES = 32 * 1024**2
 LEFT_ALONE = re.compile(r"[_.].*|.*\.(tmp|inprogress)")
+NAMES_TABLE = re.compile(r"(?P<table>[^-]+)(-.+)?-\d+\.csv(\.gz)?")
 
 RAW_TABLE = """
     create table if not exists {table} (
-        entry string comment '`record`: one record; `file`: a file that landed; `skipped`: a file skipped on record',
-        source_table string comment 'The table folder it was delivered in',
+        entry string comment 'record, file (it landed), skipped (a file, on record), replayed (records taken again)',
+        source_table string comment 'The table that the folder, the file name or the record names; NULL: it names none',
         source_file string comment 'Path below the landing folder',
         source_line int comment 'Line of the file where the record starts, from 1',
         landing_batch bigint comment 'Number of the batch it landed in, from 1, per feed',
@@ -55,9 +58,8 @@ RAW_TABLE = """
 ENTRIES = pyarrow.schema(
     [
         ("entry", pyarrow.string()),
-        ("source_table", pyarrow.string()),
         ("source_file", pyarrow.string()),
-        *readers.RECORDS,
+        *records.RECORDS,
         ("file_records", pyarrow.int64()),
         ("file_size", pyarrow.int64()),
         ("file_modified_at", pyarrow.timestamp("us", tz="UTC")),
@@ -74,13 +76,14 @@ class DeliveredFile:
     """A file in a landing folder.
 
     Attributes:
-        path: where to open it. source_file: its path below the landing folder. table: the folder it is in.
+        path: where to open it. source_file: its path below the landing folder.
+        table: what its folder or its name tells; None where records do.
         size: bytes. modified_at: last change. position: of the source, for exports.
     """
 
     path: str
     source_file: str
-    table: str
+    table: str | None
     size: int
     modified_at: datetime
     position: str | None = None
@@ -96,6 +99,7 @@ class Landed:
     newest_batch: int = 0
     seconds: float = 0.0
     changed: list[str] = field(default_factory=list)
+    undeclared: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         if not self.files:
@@ -121,8 +125,8 @@ def delivered_files(feed: Feed) -> list[DeliveredFile]:
     """
     system, root = filesystem(feed.root)
     found = []
-    for table in feed.tables:
-        folder = f"{root}/{feed.name}/{table}"
+    for table in feed.tables if feed.layout == TABLE_IN_FOLDERS else [None]:
+        folder = "/".join(filter(None, (root, feed.name, table)))
         selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
         files = []
         for info in system.get_file_info(selector):
@@ -134,14 +138,37 @@ def delivered_files(feed: Feed) -> list[DeliveredFile]:
             found.append(
                 DeliveredFile(
                     path=info.path,
-                    source_file=f"{feed.name}/{table}/{below}",
-                    table=table,
+                    source_file="/".join(filter(None, (feed.name, table, str(below)))),
+                    table=_table_of_file(below.name, feed) if feed.layout == TABLE_IN_FILE_NAMES else table,
                     size=info.size,
                     modified_at=info.mtime or datetime.fromtimestamp(0, timezone.utc),
                     position=positions.get(str(below)),
                 )
             )
     return found
+
+
+def _table_of_file(name: str, feed: Feed) -> str | None:
+    """Return the table that a file named `<schema>-<table>[-<partition key>]-<number>.csv` belongs to.
+
+    The schema of the name goes up to the first `-`, unless the name starts with the schema that the feed declares.
+    """
+    schema, _, rest = name.partition("-")
+    own = feed.options.schema
+    if own and name.lower().startswith(f"{own}-".lower()):
+        schema, rest = own, name[len(own) + 1 :]
+    named = NAMES_TABLE.fullmatch(rest)
+    return table_name(schema, named["table"], own) if named else None
+
+
+def undeclared_folders(feed: Feed) -> list[str]:
+    """Return the names of the folders beside the feed's table folders, whose files are not read."""
+    if feed.layout != TABLE_IN_FOLDERS:
+        return []
+    system, root = filesystem(feed.root)
+    beside = system.get_file_info(fs.FileSelector(f"{root}/{feed.name}", allow_not_found=True))
+    folders = [info.base_name for info in beside if info.type == fs.FileType.Directory]
+    return sorted(name for name in folders if name not in feed.tables and not LEFT_ALONE.fullmatch(name))
 
 
 def _export_positions(system, folder: str, files) -> dict[str, str]:
@@ -165,67 +192,74 @@ def _export_positions(system, folder: str, files) -> dict[str, str]:
     return positions
 
 
-def _read_files(format: str, root: str):
+def _read_files(options: ReadOptions, root: str):
     """Return the function that Spark runs on each partition of the list of files."""
 
     def entries(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         system, _ = filesystem(root)
         for batch in batches:
             for file in batch.to_pylist():
-                yield from _read_file(system, format, file)
+                yield from _read_file(system, options, file)
 
     return entries
 
 
-def _read_file(system: fs.FileSystem, format: str, file: dict) -> Iterator[pyarrow.RecordBatch]:
+def _read_file(system: fs.FileSystem, options: ReadOptions, file: dict) -> Iterator[pyarrow.RecordBatch]:
     count = 0
     try:
         with system.open_input_stream(file["path"], compression=None) as opened:
-            stream = readers.CountedStream(opened)
-            for records in readers.read(stream, format):
-                count += records.num_rows
-                yield _entries("record", file, records)
-            while stream.read(readers.BLOCK_BYTES):
+            stream = CountedStream(opened)
+            for batch in _read_records(system, options, file, stream):
+                count += batch.num_rows
+                yield _entries("record", file, batch)
+            while stream.read(records.BLOCK_BYTES):
                 pass
         if stream.size != file["size"]:
-            raise readers.UnreadableFile(
+            raise UnreadableFile(
                 f"it had {file['size']:,} bytes when it was listed and {stream.size:,} when it was read; "
                 "is it still written?"
             )
-    except (readers.UnreadableFile, OSError) as error:
+    except (UnreadableFile, OSError) as error:
         message = json.dumps({"file": file["source_file"], "why": str(error)})
         raise RuntimeError(f"{UNREADABLE}{message}{UNREADABLE}") from None
-    nothing = pyarrow.record_batch([pyarrow.nulls(1, kind.type) for kind in readers.RECORDS], readers.RECORDS)
+    nothing = pyarrow.record_batch([pyarrow.nulls(1, kind.type) for kind in records.RECORDS], records.RECORDS)
     yield _entries("file", file, nothing, count, stream.size, stream.digest())
 
 
-def _entries(entry, file, records, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
-    rows = records.num_rows
+def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, stream: CountedStream):
+    """Yield the file's records, from the stream where the reader can."""
+    if readers.needs_random_access(options):
+        with system.open_input_file(file["path"]) as opened:
+            yield from readers.read(opened, options)
+    else:
+        yield from readers.read(stream, options)
 
+
+def _entries(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
     def repeated(value, kind=None):
-        return pyarrow.repeat(pyarrow.scalar(value, kind or pyarrow.string()), rows)
+        return pyarrow.repeat(pyarrow.scalar(value, kind or pyarrow.string()), batch.num_rows)
 
-    return pyarrow.record_batch(
-        [
-            repeated(entry),
-            repeated(file["table"]),
-            repeated(file["source_file"]),
-            *records.columns,
-            repeated(count, pyarrow.int64()),
-            repeated(size, pyarrow.int64()),
-            repeated(file["modified_at"] if entry == "file" else None, pyarrow.timestamp("us", tz="UTC")),
-            repeated(digest),
-            repeated(file["position"] if entry == "file" else None),
-        ],
-        schema=ENTRIES,
-    )
+    columns = {
+        "entry": repeated(entry),
+        "source_file": repeated(file["source_file"]),
+        **dict(zip(batch.schema.names, batch.columns, strict=True)),
+        "source_table": compute.coalesce(batch.column("source_table"), repeated(file["table"])),
+        "file_records": repeated(count, pyarrow.int64()),
+        "file_size": repeated(size, pyarrow.int64()),
+        "file_modified_at": repeated(
+            file["modified_at"] if entry == "file" else None, pyarrow.timestamp("us", tz="UTC")
+        ),
+        "file_hash": repeated(digest),
+        "source_position": repeated(file["position"] if entry == "file" else None),
+    }
+    return pyarrow.record_batch([columns[name] for name in ENTRIES.names], schema=ENTRIES)
 
 
 def _hash(feed: Feed, path: str) -> str:
     system, _ = filesystem(feed.root)
     digest = hashlib.sha256()
     with system.open_input_stream(path, compression=None) as stream:
-        while block := stream.read(readers.BLOCK_BYTES):
+        while block := stream.read(records.BLOCK_BYTES):
             digest.update(block)
     return digest.hexdigest()
 
@@ -247,7 +281,7 @@ def _known_files(spark, feed: Feed) -> dict[str, dict]:
                 struct(file_size, unix_micros(file_modified_at) as modified, file_hash, landing_batch), landing_batch
             ) as entry
         from {feed.raw_table}
-        where entry in ('file', 'skipped')
+        where entry <> 'record'
         group by source_file
         """
     ).collect()
@@ -284,7 +318,7 @@ def _batches(files: list[DeliveredFile]) -> Iterator[list[DeliveredFile]]:
         yield batch
 
 
-def _next_batch(spark, feed: Feed) -> tuple[int, datetime]:
+def next_batch(spark, feed: Feed) -> tuple[int, datetime]:
     """Return number and time of the next batch; both come from the raw table, so that they always increase."""
     last, at = spark.sql(
         f"select max(landing_batch), max(unix_micros(landed_at)) from {feed.raw_table} where entry <> 'record'"
@@ -345,7 +379,8 @@ def create_raw_table(spark, feed: Feed) -> None:
 def land(spark, feed: Feed) -> Landed:
     """Land the new files of one feed.
 
-    Returns: counts for the summary line, and the names of delivered files that changed after they had landed.
+    Returns: counts for the summary line, the names of delivered files that changed after they had landed, and of
+        folders that are no declared table.
     Raises: CheckError naming a file that cannot be read and the command that skips it; nothing of its batch lands.
     """
     started = time.monotonic()
@@ -355,15 +390,16 @@ def land(spark, feed: Feed) -> Landed:
     new, changed = _new_and_changed(feed, known)
     result.newest_batch = max((entry["landing_batch"] for entry in known.values()), default=0)
     result.changed = [file.source_file for file in changed]
+    result.undeclared = undeclared_folders(feed)
     for batch in _batches(new):
-        number, at = _next_batch(spark, feed)
+        number, at = next_batch(spark, feed)
         size = sum(file.size for file in batch)
         rows = [(file.path, file.source_file, file.table, file.size, file.modified_at, file.position) for file in batch]
         cores = spark.sparkContext.defaultParallelism
         tasks = max(min(cores, len(batch)), min(len(batch), size // TASK_BYTES))
         schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
         frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
-        frame = frame.mapInArrow(_read_files(feed.format, feed.root), _spark_schema())
+        frame = frame.mapInArrow(_read_files(feed.options, feed.root), _spark_schema())
         label = f"{feed.name}: reading {len(batch):,} files, {size / 1e6:,.1f} MB"
         try:
             with _progress(spark, label):
@@ -400,20 +436,20 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     """Leave a delivered file out, on record: landing passes over it from now on, in its present content.
 
     Arguments:
-        source_file: as landing names it, `<feed>/<table>/...`.
+        source_file: as landing names it, `<feed>/...`.
     Returns: a sentence that says what was recorded.
     Raises: UsageError when there is no such file, or it has landed and is unchanged.
     """
     feed = feeds.get(source_file.split("/")[0])
     if feed is None:
-        raise UsageError(f"{source_file}: no feed of that name; files are named <feed>/<table>/<file>.")
+        raise UsageError(f"{source_file}: no feed of that name; files are named <feed>/<path below its folder>.")
     create_raw_table(spark, feed)
     new, changed = _new_and_changed(feed, _known_files(spark, feed))
     files = {file.source_file: file for file in new + changed}
     if source_file not in files:
         raise UsageError(f"{source_file} is not waiting: it has landed or was skipped, or there is no such file.")
     file = files[source_file]
-    number, at = _next_batch(spark, feed)
+    number, at = next_batch(spark, feed)
     row = {
         **dict.fromkeys(ENTRIES.names),
         "entry": "skipped",

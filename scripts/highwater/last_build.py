@@ -62,7 +62,7 @@ def summary(spark) -> str:
             select
                 '{table}' as entity,
                 (select count(*) from lake.{table}) as now,
-                (select count(*) from lake.{table}_merged where is_pending) as pending,
+                (select count(*) from lake.{table}_merged where is_pending and change_type <> 'truncate') as pending,
                 coalesce(sum(read), 0) as read, coalesce(sum(rejected), 0) as rejected, coalesce(sum(tied), 0) as tied
             from lake.ledger
             where table_name = '{table}'

@@ -20,7 +20,8 @@ def show(spark, sql: str, form: str) -> None:
     Arguments:
         sql: the statement; the current schema is the one that dbt builds into.
         form: `table` for people, `csv` with a header, or `json` (one object a line).
-    Raises: UsageError with Spark's own first sentence when the statement is wrong, or when it would write.
+    Raises: UsageError with Spark's own first sentence when the statement is wrong, or when it would write;
+            also when two columns of a JSON answer have one name.
     """
     first_word = (re.findall(r"\w+", sql) or [""])[0].lower()
     if first_word not in READS:
@@ -28,8 +29,13 @@ def show(spark, sql: str, form: str) -> None:
     from pyspark.errors import AnalysisException, ParseException
 
     try:
+        if _inserts(spark, sql):
+            raise UsageError("`highwater query` only reads; a statement that inserts rows is not run.")
         answer = spark.sql(sql)
         names, rows = answer.columns, answer.toLocalIterator()
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if form == "json" and twice:
+            raise UsageError(f"two columns are called {twice!r}; name them with `as`, JSON keeps one of a name.")
         if form == "csv":
             writer = csv.writer(sys.stdout)
             writer.writerow(names)
@@ -41,6 +47,16 @@ def show(spark, sql: str, form: str) -> None:
             _show_table(names, rows)
     except (AnalysisException, ParseException) as error:
         raise UsageError(str(error).split("\n")[0]) from None
+
+
+def _inserts(spark, sql: str) -> bool:
+    """Tell whether a query inserts its rows somewhere: `with … insert into`, `from … insert into`."""
+    nodes = [spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)]
+    for node in nodes:
+        if "Insert" in node.nodeName():
+            return True
+        nodes += [node.children().apply(place) for place in range(node.children().size())]
+    return False
 
 
 def _text(value) -> str:

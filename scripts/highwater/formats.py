@@ -1,0 +1,95 @@
+"""The formats that landing reads: what each allows in a feed's declaration, and what a reader is told."""
+
+from dataclasses import dataclass
+
+TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES, TABLE_IN_RECORDS = LAYOUTS = ("folders", "files", "records")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How values are written in a delimited file.
+
+    Attributes:
+        delimiter: the character between values. quoted: whether values may be in double quotes.
+        escape: `doubled` (a quote inside quotes is written twice) or `backslash` (before quotes and backslashes;
+            without quotes, before delimiters and backslashes).
+        null: the word that means NULL where it is not quoted. header: whether the first record names the columns.
+    """
+
+    delimiter: str = ","
+    quoted: bool = True
+    escape: str = "doubled"
+    null: str = "NULL"
+    header: bool = False
+
+
+TUNGSTEN_DIALECTS = {
+    "mysql": Dialect(escape="backslash", null=r"\N"),
+    "oracle": Dialect(escape="backslash", null=r"\N"),
+    "vertica": Dialect(escape="backslash", null="null"),
+    "redshift": Dialect(null="null"),
+    "hive": Dialect(delimiter="\x01", quoted=False, escape="backslash", null=r"\N"),
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a feed of this format may declare.
+
+    Attributes:
+        roles: what its files may hold. layouts: how they may tell their tables.
+        settings: names of its settings, beside `format` and `role`.
+        dialect: of a delimited format, before the feed's settings.
+    """
+
+    roles: tuple[str, ...] = ("changes", "baseline")
+    layouts: tuple[str, ...] = (TABLE_IN_FOLDERS,)
+    settings: frozenset[str] = frozenset()
+    dialect: Dialect | None = None
+
+
+_ORDERED = frozenset(("baseline", "epochs"))
+_DELIMITED = frozenset(("delimiter", "escape", "null", "header"))
+_DMS = _ORDERED | {"sequence_column", "timestamp_column", "before_prefix"}
+_OF_RECORDS = (TABLE_IN_FOLDERS, TABLE_IN_RECORDS)
+_MIXED = frozenset(("layout", "schema"))
+
+FORMATS = {
+    "datastream-json": Format(settings=_ORDERED | {"order"}),
+    "csv": Format(
+        roles=("baseline", "export"),
+        settings=frozenset(("epochs",)),
+        dialect=Dialect(null="", header=True),
+    ),
+    "tungsten-csv": Format(
+        layouts=(TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES),
+        settings=_ORDERED | _MIXED | {"dialect", "header", "columns"},
+        dialect=Dialect(),
+    ),
+    "arcion-csv": Format(settings=_ORDERED | _DELIMITED | {"columns", "replace"}, dialect=Dialect()),
+    "arcion-json": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"null", "replace"}),
+    "datastream-gcs-json": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}),
+    "datastream-avro": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}),
+    "debezium-json": Format(
+        layouts=_OF_RECORDS,
+        settings=_ORDERED | _MIXED | {"connector", "form", "decimals", "unavailable_value"},
+    ),
+    "dms-csv": Format(settings=_DMS | _DELIMITED, dialect=Dialect()),
+    "dms-parquet": Format(settings=_DMS),
+}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a reader is told about the files of a feed; it travels to Spark's workers.
+
+    Attributes:
+        format: a key of FORMATS. dialect: of delimited files.
+        table_in_records: whether each record tells its table.
+        schema: the source schema whose tables go by their bare names; None: those of every schema do.
+    """
+
+    format: str
+    dialect: Dialect | None = None
+    table_in_records: bool = False
+    schema: str | None = None

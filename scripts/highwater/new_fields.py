@@ -1,0 +1,71 @@
+"""Make columns of new fields, for tables that declare it: `meta: {new_fields: add}` on has_declared_fields."""
+
+from pathlib import Path
+
+import click
+import yaml
+
+from highwater import dbt
+from highwater.add_table import parse_columns
+
+FIRST_OF_CONTRACT = "      - name: change_sequence_number\n"
+
+
+def add_new_fields(spark) -> None:
+    """Add a column of type string for every field that has landed and is not declared, where a table asks for it.
+
+    It happens before the build that takes the records in, so no value is lost. The YAML of the table is edited and its
+    log and merged table get the column; widening the type is left to a person.
+    """
+    tests = _tests_that_add()
+    if not tests:
+        return
+    from dbt.cli.main import dbtRunner
+
+    dbt.set_defaults()
+    result = dbtRunner().invoke(["test", "--quiet", "--warn-error-options", "{}", "--select", *tests])
+    added = set()
+    for row in list(dbt.failing_rows(result, "has_declared_fields")):
+        if row["problem"] == "is not declared" and (row["entity"], row["field"]) not in added:
+            added.add((row["entity"], row["field"]))
+            _add(spark, row["entity"], row["field"])
+            click.echo(
+                f"{row['entity']}: the new field {row['field']} of {row['source_file']} is a column (string) now."
+            )
+    if added:
+        click.echo("Commit the changed files under models/.")
+
+
+def _tests_that_add() -> list[str]:
+    selected = []
+    for path in sorted(Path("models/staging").glob("*/*.yml")):
+        for model in (yaml.safe_load(path.read_text()) or {}).get("models") or []:
+            for test in model.get("data_tests") or []:
+                settings = test.get("has_declared_fields") if isinstance(test, dict) else None
+                if ((settings or {}).get("config") or {}).get("meta", {}).get("new_fields") == "add":
+                    selected.append(f"{model['name']},test_name:has_declared_fields")
+    return selected
+
+
+def _add(spark, entity: str, field: str) -> None:
+    (column,) = parse_columns(f"{field}:string")
+    described = f"        description: {column.description}\n"
+    own = f"        config: {{meta: {{field: {field}}}}}\n" if field != column.name else ""
+    (log,) = Path("models/changes").glob(f"*/{entity}_changes.yml")
+    _insert(log, f"      - name: {column.name}\n        data_type: string\n{described}{own}")
+    for path in [*Path("models/staging").glob(f"*/stg_*__{entity}_changes.yml"), *_merged(entity)]:
+        _insert(path, f"      - name: {column.name}\n{described}")
+    for path in Path("models/marts").glob(f"*/{entity}.yml"):
+        path.write_text(path.read_text().rstrip("\n") + f"\n      - name: {column.mart_name}\n{described}")
+    for table in (f"lake.{entity}_changes", f"lake.{entity}_merged"):
+        if spark.catalog.tableExists(table):
+            spark.sql(f"alter table {table} add columns ({column.name} string)")
+
+
+def _merged(entity: str):
+    return Path("models/merged").glob(f"*/{entity}_merged.yml")
+
+
+def _insert(path: Path, text: str) -> None:
+    before, contract, after = path.read_text().partition(FIRST_OF_CONTRACT)
+    path.write_text(before + text + contract + after)

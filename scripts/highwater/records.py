@@ -1,0 +1,110 @@
+"""What a reader yields: records with exact bytes and true line numbers, in batches of bounded size."""
+
+import gzip
+import hashlib
+import io
+from collections.abc import Iterator
+
+import pyarrow
+
+BLOCK_BYTES = 1024 * 1024
+RECORD_BYTES_AT_MOST = 64 * 1024 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+RECORDS = pyarrow.schema(
+    [
+        ("source_line", pyarrow.int32()),
+        ("record", pyarrow.binary()),
+        ("fields", pyarrow.map_(pyarrow.string(), pyarrow.string())),
+        ("problem", pyarrow.string()),
+        ("source_table", pyarrow.string()),
+    ]
+)
+
+
+class UnreadableFile(Exception):
+    """The file as a whole cannot be read; the message says why, without the file's name."""
+
+
+class CountedStream(io.RawIOBase):
+    """Passes a stream's bytes on, counting and hashing them."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def readable(self):
+        """Return True: this is a stream to read from."""
+        return True
+
+    def readinto(self, buffer):
+        """Fill `buffer` from the stream; return the number of bytes read."""
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._hash.update(data)
+        self.size += len(data)
+        return len(data)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the bytes that passed, in hex."""
+        return self._hash.hexdigest()
+
+
+def decompressed(stream: CountedStream) -> io.BufferedIOBase:
+    """Return the stream's bytes, unpacked where they are gzip (by their first bytes, whatever the file's name)."""
+    buffered = io.BufferedReader(stream, BLOCK_BYTES)
+    if buffered.peek(2)[:2] == b"\x1f\x8b":
+        return gzip.GzipFile(fileobj=buffered)
+    return buffered
+
+
+def without_line_end(record: bytes) -> bytes:
+    """Return the record without the carriage return that a line end in CRLF leaves."""
+    return record[:-1] if record.endswith(b"\r") else record
+
+
+def too_long(what: str) -> UnreadableFile:
+    """Return the error that `what` is longer than a record may be."""
+    return UnreadableFile(f"{what} is longer than {RECORD_BYTES_AT_MOST >> 20} MiB, the most that one record may have")
+
+
+def blocks_of_lines(stream) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield (number of the first line, lines without their ends) for block after block; no byte order mark."""
+    number, rest = 1, stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
+    while chunk := stream.read(BLOCK_BYTES):
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        if len(rest) > RECORD_BYTES_AT_MOST:
+            raise too_long(f"line {number + len(lines)}")
+        yield number, lines
+        number += len(lines)
+    if rest:
+        yield number, rest.split(b"\n")
+
+
+def table_name(schema, table, own_schema: str | None) -> str | None:
+    """Return the name that a table of the source has among the feed's tables, in lower case.
+
+    Arguments:
+        schema, table: as the source names them; anything but text names nothing.
+        own_schema: the schema whose tables go by their bare names; None: those of every schema do.
+    """
+    if not isinstance(table, str) or not table:
+        return None
+    if own_schema and isinstance(schema, str) and schema.lower() != own_schema.lower():
+        return f"{schema}.{table}".lower()
+    return table.lower()
+
+
+def record_batch(numbers, records, *, fields=None, problems=None) -> pyarrow.RecordBatch:
+    """Return a batch with the schema RECORDS; a column that is not given is NULL."""
+    columns = {"source_line": numbers, "record": records, "fields": fields, "problem": problems}
+
+    def column(kind):
+        values = columns.get(kind.name)
+        if values is None:
+            return pyarrow.nulls(len(records), kind.type)
+        return values if isinstance(values, pyarrow.Array) else pyarrow.array(values, kind.type)
+
+    return pyarrow.record_batch([column(kind) for kind in RECORDS], schema=RECORDS)

@@ -1,20 +1,33 @@
-{%- macro change_contract(typed, feed, entity) -%}
+{%- macro change_contract(typed, feed, entity, has_parts=false, has_place=false) -%}
     {%- set columns = entity_columns(entity) | map(attribute='name') | list -%}
     {%- set key = entity_key(entity) -%}
+    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
     select
         {%- for column in columns %}
         {{ column }},
         {%- endfor %}
+        {%- if has_place %}
+        case
+            when is_baseline or change_type = 'truncate' then change_sequence_number
+            else concat(change_sequence_number, '/', place)
+        end as change_sequence_number,
+        {%- else %}
         change_sequence_number,
+        {%- endif %}
         change_type,
-        change_type = 'delete' as is_deleted,
+        change_type in ('delete', 'truncate') as is_deleted,
         changed_at,
-        -- NULL: every record carries the whole row
-        cast(null as array<string>) as present_columns,
+        present_columns,
+        {{ 'is_derived' if has_parts else 'false as is_derived' }},
         -- xxhash64 passes over NULLs, so where they are is hashed too
         xxhash64(
             change_type,
-            {{ columns | join(', ') }},
+            {%- for column in columns %}
+            {{ column }},
+            {%- endfor %}
+            {%- if is_partial %}
+            array_join(present_columns, ','),
+            {%- endif %}
             array({% for column in columns %}{{ column }} is null{{ ', ' if not loop.last }}{% endfor %})
         ) as change_hash,
         source_file,
@@ -27,8 +40,12 @@
             when 'unknown_operation' then concat('operation is ', coalesce(to_json(array(operation)), 'absent'))
             when 'unreadable_sequence' then concat('sequence is ', coalesce(to_json(array(sequence)), 'absent'))
             when 'unreadable_commit_time' then concat('commit time is ', to_json(array(commit_time)))
-            when 'null_key' then 'the key is {{ key | join(', ') }}'
+            when 'unknown_source' then concat('source is ', coalesce(to_json(array(source_identity)), 'absent'))
+            when 'partial_image' then concat('it carries only ', array_join(present_columns, ', '))
             when 'value_does_not_fit' then array_join(misfits, '; ')
+            {%- if key %}
+            when 'null_key' then 'the key is {{ key | join(', ') }}'
+            {%- endif %}
         end as rejection_detail,
         case when rejection_reason is not null then record end as record
     from (
@@ -37,10 +54,20 @@
             case
                 when problem is not null then problem
                 when change_type is null then 'unknown_operation'
+                {%- if not entity_setting(entity, 'truncates', false) %}
+                when change_type = 'truncate' then 'unknown_operation'
+                {%- endif %}
                 when change_sequence_number is null then 'unreadable_sequence'
                 when commit_time is not null and changed_at is null then 'unreadable_commit_time'
+                {%- if not is_partial %}
+                when present_columns is not null then 'partial_image'
+                {%- endif %}
                 when size(misfits) > 0 then 'value_does_not_fit'
-                when {% for column in key %}{{ column }} is null{{ ' or ' if not loop.last }}{% endfor %} then 'null_key'
+                {%- if key %}
+                when {{ "change_type <> 'truncate' and (" if entity_setting(entity, 'truncates', false) }}
+                {%- for column in key %}{{ column }} is null{{ ' or ' if not loop.last }}{% endfor -%}
+                {{ ')' if entity_setting(entity, 'truncates', false) }} then 'null_key'
+                {%- endif %}
             end as rejection_reason
         from {{ typed }}
     )

@@ -5,6 +5,7 @@
         'is_deleted',
         'changed_at',
         'present_columns',
+        'is_derived',
         'change_hash',
         'source_file',
         'source_line',

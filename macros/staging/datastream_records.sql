@@ -3,18 +3,18 @@
     {%- set order = feed_setting(feed, 'order', 'change_sequence_number') -%}
     {%- set is_baseline_feed = feed_setting(feed, 'role') == 'baseline' -%}
     {%- set baseline = 'true' if is_baseline_feed else feed_setting(feed, 'baseline') -%}
-    {%- set schema -%}
-        array<struct<
-                        {%- for column in columns %}
-                        `{{ column.field }}`: string,
-                        {%- endfor %}
-                        datastream_metadata: struct<
-                            source_timestamp: string,
-                            change_sequence_number: string,
-                            change_type: string,
-                            sort_keys: array<string>
-                        >
-                    >>
+    {%- set type -%}
+        struct<
+            {%- for column in columns %}
+            `{{ column.field }}`: string,
+            {%- endfor %}
+            datastream_metadata: struct<
+                source_timestamp: string,
+                change_sequence_number: string,
+                change_type: string,
+                sort_keys: array<string>
+            >
+        >
     {%- endset -%}
     select
         source_file,
@@ -27,26 +27,12 @@
             when text is null then 'not_utf8'
             when fields is null then 'malformed_record'
         end as problem,
-        {%- set exact = columns | selectattr('data_type', 'in', _wide_decimals(columns)) | list %}
-        {%- if exact %}
-        -- from_json passes JSON numbers through a double: long ones are taken from the text itself
         struct(
             {%- for column in columns %}
-            {%- if column in exact %}
-            case
-                when text rlike '[0-9.]{17}'
-                    then try_variant_get(try_parse_json(text), '$["{{ column.field }}"]', 'string')
-                else fields.`{{ column.field }}`
-            end as `{{ column.field }}`
-            {%- else %}
-            fields.`{{ column.field }}`
-            {%- endif %}
+            {{ exact_number('fields.`' ~ column.field ~ '`', 'text', '$["' ~ column.field ~ '"]', column.data_type) | indent(12) }} as `{{ column.field }}`
             {{- ',' if not loop.last }}
             {%- endfor %}
         ) as fields,
-        {%- else %}
-        fields,
-        {%- endif %}
         metadata.change_type as operation,
         {%- if baseline %}
         case
@@ -64,19 +50,24 @@
         to_json(metadata.sort_keys) as sequence,
         {%- endif %}
         {%- if baseline %}
+        {%- set sequence_of_change -%}
         case
             when is_baseline then {{ lowest_sequence() }}
             else
-                {{ datastream_sequence('metadata', order) | indent(16) }}
-        end as change_sequence_number,
+                {{ datastream_sequence('metadata', order) | indent(8) }}
+        end
+        {%- endset %}
         {%- else %}
-        {{ datastream_sequence('metadata', order) | indent(8) }} as change_sequence_number,
+        {%- set sequence_of_change = datastream_sequence('metadata', order) %}
         {%- endif %}
+        {{ sequence_in_epoch(feed, sequence_of_change) | indent(8) }} as change_sequence_number,
         metadata.source_timestamp as commit_time,
         case
             when abs(try_cast(metadata.source_timestamp as bigint)) < 100000000000000
                 then timestamp_millis(try_cast(metadata.source_timestamp as bigint))
-        end as changed_at
+        end as changed_at,
+        {{ 'is_baseline' if baseline else 'false as is_baseline' }},
+        cast(null as string) as source_identity
     from (
         select
             source_file,
@@ -94,25 +85,10 @@
         from (
             select
                 *,
-                case when is_valid_utf8(cast(record as string)) then cast(record as string) end as text,
-                -- wrapped in an array, so that anything behind the document makes it unreadable
-                from_json(
-                    concat('[', text, ']'),
-                    '{{ schema }}',
-                    map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
-                ) as documents,
+                {{ json_text('record') | indent(16) }} as text,
+                {{ json_documents('text', type) | indent(16) }} as documents,
                 case when size(documents) = 1 then documents[0] end as document
             from {{ records }}
         )
     )
-{%- endmacro -%}
-
-{%- macro _wide_decimals(columns) -%}
-    {%- set types = [] -%}
-    {%- for column in columns if column.data_type.startswith('decimal') -%}
-        {%- if _decimal_digits(column.data_type)[0] > 15 -%}
-            {%- do types.append(column.data_type) -%}
-        {%- endif -%}
-    {%- endfor -%}
-    {{ return(types) }}
 {%- endmacro -%}

@@ -28,6 +28,9 @@
         {%- set parts = [
             {'text': second, 'base': 'hex', 'separator': ':', 'at_least': 3, 'at_most': 3},
         ] -%}
+    {%- elif not execute -%}
+        {#- what the feed declares is not known yet -#}
+        {%- set parts = [] -%}
     {%- else -%}
         {{ exceptions.raise_compiler_error(
             "datastream_sequence: the feed declares the order '" ~ order ~ "'; it must be one of: "

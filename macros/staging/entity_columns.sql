@@ -17,6 +17,7 @@
             'name': column.name,
             'data_type': column.data_type | lower,
             'field': column.config.get('meta', {}).get('field', column.name),
+            'unit': column.config.get('meta', {}).get('unit'),
         }) -%}
     {%- endfor -%}
     {%- if not columns -%}

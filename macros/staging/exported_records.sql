@@ -1,17 +1,26 @@
-{%- macro exported_records(records) -%}
+{%- macro exported_records(records, feed, entity=none) -%}
     select
         source_file,
         source_line,
         landing_batch,
         landed_at,
         record,
+        {%- if entity %}
+        case
+            when problem is not null then problem
+            when {{ _lacks('fields', entity_columns(entity) | map(attribute='field') | list) }} then 'wrong_column_count'
+        end as problem,
+        {%- else %}
         problem,
+        {%- endif %}
         fields,
         'INSERT' as operation,
         'insert' as change_type,
         cast(null as string) as sequence,
-        {{ lowest_sequence() }} as change_sequence_number,
+        {{ sequence_in_epoch(feed, lowest_sequence()) }} as change_sequence_number,
         cast(null as string) as commit_time,
-        cast(null as timestamp) as changed_at
+        cast(null as timestamp) as changed_at,
+        true as is_baseline,
+        cast(null as string) as source_identity
     from {{ records }}
 {%- endmacro -%}

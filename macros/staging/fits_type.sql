@@ -9,7 +9,8 @@
     {%- elif data_type in ('tinyint', 'smallint', 'int', 'bigint', 'boolean') -%}
         {{ value }} is not null
     {%- elif data_type in ('float', 'double') -%}
-        {{ value }} is not null and (abs({{ value }}) <> double('infinity') or lower({{ text }}) rlike 'inf')
+        {#- Java's own suffixes and hex digits are no numbers -#}
+        {{ value }} is not null and (abs({{ value }}) <> double('infinity') or lower({{ text }}) rlike 'inf') and {{ text }} not rlike '[0-9.][dDfF]|[xX]'
     {%- elif data_type.startswith('decimal') -%}
         {%- set scale = _decimal_digits(data_type)[1] -%}
         {{ value }} is not null and if({{ text }} rlike '[eE]', double({{ value }}) = try_cast({{ text }} as double), {{ text }} not rlike '[.][0-9]{{ '{' ~ scale ~ '}' }}[0-9]*[1-9]')
@@ -20,9 +21,9 @@
     {%- elif data_type == 'timestamp_ntz' -%}
         {{ value }} is not null and {{ text }} rlike '^{{ day }}([T ]{{ time }})?$'
     {%- elif data_type == 'binary' and binary_encoding == 'base64' -%}
-        length({{ text }}) % 4 = 0 and {{ text }} rlike '^[A-Za-z0-9+/]*={0,2}$'
+        length({{ text }}) % 4 = 0 and {{ text }} rlike '^[A-Za-z0-9+/]*={0,2}\\z'
     {%- elif data_type == 'binary' -%}
-        length({{ text }}) % 2 = 0 and {{ text }} rlike '^[A-Fa-f0-9]*$'
+        length({{ text }}) % 2 = 0 and {{ text }} rlike '^[A-Fa-f0-9]*\\z'
     {%- else -%}
         {{ exceptions.raise_compiler_error(
             "fits_type: no column can be declared as '" ~ data_type ~ "'. Types are: string, boolean, tinyint, "

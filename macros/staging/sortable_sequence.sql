@@ -27,26 +27,22 @@ concat(
 {%- macro _hex_sections(text, separator, at_least, at_most) -%}
     {%- set section = "0*[0-9A-Fa-f]{1,16}" -%}
     {%- set pattern = "^" ~ section ~ "([" ~ separator ~ "]" ~ section ~ "){"
-        ~ (at_least - 1) ~ "," ~ (at_most - 1) ~ "}$" -%}
+        ~ (at_least - 1) ~ "," ~ (at_most - 1) ~ "}" -%}
 case
-    when {{ text }} rlike '{{ pattern }}'
-        then array_join(
-            transform(
-                sequence(0, {{ at_most - 1 }}),
-                place -> lpad(
-                    ltrim('0', lower(coalesce(get(split({{ text }}, '[{{ separator }}]'), place), ''))),
-                    16,
-                    '0'
-                )
-            ),
-            '/'
-        )
+    when {{ text }} rlike '{{ pattern }}\\z'
+        -- at most 16 digits count, so the last 16 are the number
+        then lower({{ 'concat(' if at_most > 1 }}
+            {%- for place in range(1, at_most + 1) %}
+            right(concat('0000000000000000', {{ "split_part(" ~ text ~ ", '" ~ separator ~ "', " ~ place ~ ")" if at_most > 1 else text }}), 16)
+            {{- ", '/'," if not loop.last }}
+            {%- endfor %}
+        {{- ')' if at_most > 1 }})
 end
 {%- endmacro -%}
 
 {%- macro _decimal_section(text) -%}
 case
-    when {{ text }} rlike '^0*[0-9]{1,20}$'
+    when {{ text }} rlike '^0*[0-9]{1,20}\\z'
         and try_cast({{ text }} as decimal(38, 0)) <= 18446744073709551615
         then lpad(lower(conv({{ text }}, 10, 16)), 16, '0')
 end

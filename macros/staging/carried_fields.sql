@@ -1,0 +1,21 @@
+{%- macro carried_fields(feed) -%}
+    {%- set format = feed_setting(feed, 'format') -%}
+    {%- if format == 'datastream-json' -%}
+array_except(json_object_keys(cast(record as string)), array('datastream_metadata'))
+    {%- elif format in ('datastream-gcs-json', 'datastream-avro') -%}
+json_object_keys(get_json_object(cast(record as string), '$.payload'))
+    {%- elif format == 'arcion-json' -%}
+json_object_keys(get_json_object(cast(record as string), '$.after'))
+    {%- elif format == 'debezium-json' and feed_setting(feed, 'form') == 'flattened' -%}
+filter(json_object_keys(cast(record as string)), field -> not startswith(field, '__'))
+    {%- elif format == 'debezium-json' -%}
+json_object_keys(coalesce(
+    get_json_object(cast(record as string), '$.after'), get_json_object(cast(record as string), '$.payload.after')
+))
+    {%- elif format == 'dms-parquet' or feed_setting(feed, 'header', format == 'csv') -%}
+map_keys(fields)
+    {%- else -%}
+        {#- positions have no names; a record with another number of values is rejected -#}
+cast(null as array<string>)
+    {%- endif -%}
+{%- endmacro -%}

@@ -5,23 +5,31 @@
         {%- if not run_query(
             "select 1 from " ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in ~ " limit 1"
         ).rows | length -%}
-            {{ return('    select * from ' ~ this ~ '\n    where false -- everything is taken in') }}
+            {%- set nothing = ', cast(null as array<string>) as present_columns' if entity_setting(entity, 'partial_images', false) else '' -%}
+            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false -- everything is taken in') }}
         {%- endif -%}
     {%- endif -%}
     {%- set applied = "verdict = 'applied' and log_batch > " ~ taken_in -%}
-    {%- set columns = merged_columns(entity) | reject('in', ['is_pending', 'is_new']) -%}
+    {%- set columns = merged_columns(entity) | reject('in', ['is_pending', 'is_new'] + _fold_columns()) -%}
     select
         {%- if is_incremental() %}
         true as is_pending,
         is_new_key as is_new,
         {%- else %}
-        -- the first build writes base rows only
-        false as is_pending,
+        -- the first build writes base rows only; truncates are for the view to see, and never leave the pending layer
+        {{ "change_type = 'truncate'" if entity_setting(entity, 'truncates', false) else 'false' }} as is_pending,
         false as is_new,
+        {%- endif %}
+        {%- if entity_setting(entity, 'partial_images', false) %}
+        present_columns,
         {%- endif %}
         {%- for column in columns %}
         {{ column }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}
     where {{ applied }}
+{%- endmacro -%}
+
+{%- macro _fold_columns() -%}
+    {{ return(['column_orders', 'deleted_order', 'is_complete']) }}
 {%- endmacro -%}

@@ -12,7 +12,9 @@
         ) }}
     {%- endif -%}
     {%- set rows = run_query(
-        'select is_pending, count(*) from ' ~ this ~ ' group by is_pending'
+        'select is_pending, count(*) from ' ~ this
+        ~ (" where change_type <> 'truncate'" if entity_setting(this.identifier.removesuffix('_merged'), 'truncates', false) else '')
+        ~ ' group by is_pending'
     ).rows -%}
     {%- set counts = namespace(pending=0, base=0) -%}
     {%- for row in rows -%}

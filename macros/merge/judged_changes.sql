@@ -1,14 +1,32 @@
 {%- macro judged_changes(arrivals, standing, arriving) -%}
     {%- set key = entity_key(arriving.entity) -%}
-    {%- set by_key -%}
-        {%- for column in key %}ordered.{{ column }}{{ ', ' if not loop.last }}{% endfor -%}
-    {%- endset -%}
     {%- set columns = entity_columns(arriving.entity) | map(attribute='name') | list + contract_columns() -%}
     {%- if is_incremental() and not arriving.rows %}
     -- nothing has arrived
     select * from {{ this }}
     where false
+    {%- elif not key %}
+    -- no key: nothing can be told about two records that are alike, so every one counts
+    select
+        {%- for column in columns %}
+        {{ column }},
+        {%- endfor %}
+        case when rejection_reason is not null then 'rejected' else 'applied' end as verdict,
+        false as is_tied,
+        false as is_new_key,
+        {{ arriving.log_batch }} as log_batch
+    from {{ arrivals }}
+    {%- elif entity_setting(arriving.entity, 'partial_images', false) %}
+    {{- _judged_partial_images(arrivals, standing, arriving, key, columns) }}
     {%- else %}
+    {{- _judged_whole_rows(arrivals, standing, arriving, key, columns) }}
+    {%- endif %}
+{%- endmacro -%}
+
+{%- macro _judged_whole_rows(arrivals, standing, arriving, key, columns) -%}
+    {%- set by_key -%}
+        {%- for column in key %}ordered.{{ column }}{{ ', ' if not loop.last }}{% endfor -%}
+    {%- endset %}
     with
 
     ordered as (
@@ -57,6 +75,11 @@
         case
             when rejection_reason is not null then 'rejected'
             when copy > 1 or change_order <=> order_before then 'duplicate'
+            {%- if arriving.truncates %}
+            when change_type = 'truncate'
+                and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
+            when change_sequence_number < {{ truncated_below(arriving, '>=') | indent(12) }} then 'superseded'
+            {%- endif %}
             when change_order < batch_order or change_order < order_before then 'superseded'
             else 'applied'
         end as verdict,
@@ -69,5 +92,134 @@
         is_new_key,
         {{ arriving.log_batch }} as log_batch
     from ranked
-    {%- endif %}
+{%- endmacro -%}
+
+{%- macro _judged_partial_images(arrivals, standing, arriving, key, columns) -%}
+    {%- set values = entity_columns(arriving.entity) | map(attribute='name') | reject('in', key) | list -%}
+    {%- set by_key -%}
+        {%- for column in key %}ordered.{{ column }}{{ ', ' if not loop.last }}{% endfor -%}
+    {%- endset -%}
+    {%- set sides = ['is_there', 'is_gone'] + values -%}
+    {%- set truncated = truncated_below(arriving, '>=') if arriving.truncates else none %}
+    with
+
+    ordered as (
+
+        select
+            *,
+            case when rejection_reason is null then {{ total_order(arrivals) }} end as change_order
+        from {{ arrivals }}
+
+    ),
+
+    -- what each change says something about: that the row is there, that it is gone, the columns it carries
+    sided as (
+
+        select
+            *,
+            case when not is_deleted then change_order end as order_of_is_there,
+            case when is_deleted then change_order end as order_of_is_gone,
+            {%- for column in values %}
+            case
+                when not is_deleted and (present_columns is null or array_contains(present_columns, '{{ column }}'))
+                    then change_order
+            end as order_of_{{ column }}{{ ',' if not loop.last }}
+            {%- endfor %}
+        from ordered
+
+    ),
+
+    ranked as (
+
+        select
+            ordered.*,
+            not coalesce({{ standing }}.is_merged, false) as is_new_key,
+            row_number() over (
+                partition by {{ by_key }}, ordered.landed_at, ordered.change_order
+                order by ordered.feed, ordered.source_file, ordered.source_line
+            ) as copy,
+            -- the latest of its batch, and the latest there was before its batch
+            struct(
+                {%- for side in sides %}
+                max(ordered.order_of_{{ side }}) over (partition by {{ by_key }}, ordered.landed_at) as {{ side }}
+                {{- ',' if not loop.last }}
+                {%- endfor %}
+            ) as batch,
+            struct(
+                {%- for side in sides %}
+                greatest(
+                    {{ standing }}.order_of_{{ side }},
+                    max(ordered.order_of_{{ side }}) over (
+                        partition by {{ by_key }}
+                        order by unix_micros(ordered.landed_at)
+                        range between unbounded preceding and 1 preceding
+                    )
+                ) as {{ side }}{{ ',' if not loop.last }}
+                {%- endfor %}
+            ) as earlier
+        from sided as ordered
+        left join {{ standing }}
+            on
+                {%- for column in key %}
+                {{ 'and ' if not loop.first }}ordered.{{ column }} = {{ standing }}.{{ column }}
+                {%- endfor %}
+
+    )
+
+    select
+        {%- for column in columns %}
+        {{ column }},
+        {%- endfor %}
+        case
+            when rejection_reason is not null then 'rejected'
+            when copy > 1 or exists(
+                array({% for side in sides %}earlier.{{ side }}{{ ', ' if not loop.last }}{% endfor %}),
+                met -> met = change_order
+            ) then 'duplicate'
+            {%- if truncated %}
+            when change_type = 'truncate'
+                and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
+            when change_sequence_number < {{ truncated | indent(12) }} then 'superseded'
+            when change_type = 'truncate' then 'applied'
+            {%- endif %}
+            -- a delete counts while it is the latest one and some column is older than it
+            when is_deleted
+                and change_order >= batch.is_gone
+                and coalesce(change_order > earlier.is_gone, true)
+                and (
+                    {%- for column in values %}
+                    {{ 'or ' if not loop.first }}coalesce(greatest(batch.{{ column }}, earlier.{{ column }}) < change_order, true)
+                    {%- else %}
+                    coalesce(greatest(batch.is_there, earlier.is_there) < change_order, true)
+                    {%- endfor %}
+                )
+                then 'applied'
+            -- a live row counts while it is later than every delete and the latest for at least one column
+            when not is_deleted
+                and coalesce(change_order > greatest(batch.is_gone, earlier.is_gone), true)
+                and (
+                    {%- for side in ['is_there'] + values %}
+                    {{ 'or ' if not loop.first }}(
+                        order_of_{{ side }} is not null
+                        and change_order >= batch.{{ side }}
+                        and coalesce(change_order > earlier.{{ side }}, true)
+                    )
+                    {%- endfor %}
+                )
+                then 'applied'
+            else 'superseded'
+        end as verdict,
+        -- decided by less than the sequence, in its batch or against what there was
+        rejection_reason is null and exists(
+            array(
+                {%- for side in sides %}
+                case when order_of_{{ side }} is not null then batch.{{ side }} end,
+                case when order_of_{{ side }} is not null then earlier.{{ side }} end{{ ',' if not loop.last }}
+                {%- endfor %}
+            ),
+            met -> met <> change_order and met.change_sequence_number = change_sequence_number
+        ) as is_tied,
+        is_new_key,
+        {{ arriving.log_batch }} as log_batch
+    from ranked
 {%- endmacro -%}

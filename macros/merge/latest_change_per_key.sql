@@ -1,8 +1,18 @@
-{%- macro latest_change_per_key(changes, key) -%}
+{%- macro latest_change_per_key(changes, entity, standing=none) -%}
+    {%- if execute and not entity_key(entity) -%}
+        {{ exceptions.raise_compiler_error(
+            entity ~ " has no key, so it has a log and no merged table: two records that are alike may be two rows or one. "
+            ~ "Declare its key in " ~ entity ~ "_changes.yml, or remove the model " ~ entity ~ "_merged."
+        ) }}
+    {%- endif -%}
+    {%- if entity_setting(entity, 'partial_images', false) -%}
+        {{- folded_changes(changes, entity, standing) -}}
+    {%- else -%}
     select latest.*
     from (
         select max_by(struct({{ changes }}.*), {{ total_order(changes) }}) as latest
         from {{ changes }}
-        group by {{ key | join(', ') }}
+        group by {{ entity_key(entity) | join(', ') }}
     )
+    {%- endif -%}
 {%- endmacro -%}

@@ -3,7 +3,8 @@
     {{ return(
         ['is_pending', 'is_new']
         + entity_columns(entity) | map(attribute='name') | list
-        + contract_columns() | reject('in', ['present_columns', 'rejection_reason', 'rejection_detail', 'record']) | list
+        + contract_columns() | reject('in', ['present_columns', 'is_derived', 'rejection_reason', 'rejection_detail', 'record']) | list
         + ['log_batch']
+        + (['column_orders', 'deleted_order', 'is_complete'] if entity_setting(entity, 'partial_images', false) else [])
     ) }}
 {%- endmacro -%}

@@ -11,7 +11,12 @@
             {%- for column in key %}
             and pending.{{ column }} = change.{{ column }}
             {%- endfor %}
+    {%- if entity_setting(entity, 'partial_images', false) %}
+    -- the change is folded with what was there
+    when matched then update set
+    {%- else %}
     when matched and {{ total_order('change') }} > {{ total_order('pending') }} then update set
+    {%- endif %}
         {%- for column in merged_columns(entity) if column not in ('is_pending', 'is_new') %}
         {{ column }} = change.{{ column }}{{ ',' if not loop.last }}
         {%- endfor %}

@@ -35,7 +35,8 @@
             count_if(verdict = 'rejected') as rejected,
             count_if(is_tied) as tied
         from {{ batch.log }}
-        where feed = '{{ feed }}' and landing_batch > {{ batch.mark }}
+        -- a record may stand for two changes; it is counted by its own
+        where feed = '{{ feed }}' and landing_batch > {{ batch.mark }} and not is_derived
         group by landing_batch
     ) as judged
         on delivered.landing_batch = judged.landing_batch

@@ -1,5 +1,6 @@
 {%- macro rebuild_merged(entity) -%}
     {%- set columns = merged_columns(entity) -%}
+    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
     {%- set log = _built_relation(entity ~ '_changes') -%}
     {%- set merged = _built_relation(entity ~ '_merged') -%}
     {%- set statement -%}
@@ -10,13 +11,16 @@
         as
         with changes as (
             select
-                false as is_pending,
+                {{ "change_type = 'truncate'" if entity_setting(entity, 'truncates', false) else 'false' }} as is_pending,
                 false as is_new,
-                {{ columns | reject('in', ['is_pending', 'is_new']) | join(', ') }}
+                {%- if is_partial %}
+                present_columns,
+                {%- endif %}
+                {{ columns | reject('in', ['is_pending', 'is_new'] + _fold_columns()) | join(', ') }}
             from {{ log }}
             where rejection_reason is null
         )
-        {{ latest_change_per_key('changes', entity_key(entity)) }}
+        {{ latest_change_per_key('changes', entity) }}
     {%- endset -%}
     {%- do run_query(statement) -%}
 {%- endmacro -%}

@@ -19,7 +19,21 @@ rejected as (
         source_line,
         record
     from {{ ref(table.entity ~ '_changes') }}
-    where rejection_reason is not null
+    where rejection_reason is not null and not is_derived
+    {%- endfor %}
+
+),
+
+-- accepted when it was replayed
+mended as (
+
+    {%- for table in logged_tables() %}
+    {%- if not loop.first %}
+
+    union all
+    {%- endif %}
+
+    {{ accepted_by_replay(table) }}
     {%- endfor %}
 
 )
@@ -42,3 +56,8 @@ select
 from rejected
 left join {{ ref('rejection_reasons') }} as rejection_reasons
     on rejected.rejection_reason = rejection_reasons.rejection_reason
+left anti join mended
+    on
+        rejected.table_name = mended.table_name
+        and rejected.source_file = mended.source_file
+        and rejected.source_line = mended.source_line

@@ -12,6 +12,8 @@ layers as (
         max(case when not is_pending then change_sequence_number end) as base_sequence,
         max(case when is_pending then change_sequence_number end) as pending_sequence
     from {{ model }}
+    -- truncates are no rows of a key
+    where change_type <> 'truncate'
     group by {{ key | join(', ') }}
 
 )

@@ -1,0 +1,77 @@
+{% test has_declared_fields(model, feed, table, entity) %}
+
+{%- set format = feed_setting(feed, 'format') -%}
+{%- set log = adapter.get_relation(model.database, model.schema, entity ~ '_changes') if execute -%}
+{%- set mark = run_query("select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'").rows[0][0] if log -%}
+
+with
+
+new_records as (
+
+    select
+        source_file,
+        source_line,
+        {{ carried_fields(feed) | indent(8) }} as carried
+    from {{ source(feed, table) }}
+    where
+        entry = 'record'
+        and source_table = '{{ table }}'
+        and problem is null
+        -- what the log has not taken in
+        and landing_batch > {{ mark or 0 }}
+
+),
+
+fields_of_files as (
+
+    select
+        new_records.source_file,
+        carried_field as field,
+        min(new_records.source_line) as first_line,
+        count(*) as records
+    from new_records
+        lateral view explode(new_records.carried) as carried_field
+    group by new_records.source_file, carried_field
+
+)
+{%- if format not in ('datastream-json', 'arcion-csv') %}
+{#- the other two leave NULLs out, or spread a column over three #},
+
+files as (
+
+    select distinct source_file from fields_of_files
+
+),
+
+declared_fields as (
+
+    select explode(array({{ _quoted(entity_columns(entity) | map(attribute='field')) }})) as field
+
+)
+{%- endif %}
+
+select
+    'is not declared' as problem,
+    field,
+    source_file,
+    first_line,
+    records
+from fields_of_files
+where field not in ({{ known_fields(feed, entity) }})
+{%- if format not in ('datastream-json', 'arcion-csv') %}
+
+union all
+
+select
+    'is in no record of its file' as problem,
+    declared_fields.field,
+    files.source_file,
+    cast(null as int) as first_line,
+    0 as records
+from files
+cross join declared_fields
+left anti join fields_of_files as found
+    on files.source_file = found.source_file and declared_fields.field = found.field
+{%- endif %}
+
+{% endtest %}

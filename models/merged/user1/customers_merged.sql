@@ -8,7 +8,7 @@ changes as (
 
 latest as (
 
-    {{ latest_change_per_key('changes', entity_key('customers')) }}
+    {{ latest_change_per_key('changes', 'customers', this) }}
 
 )
 

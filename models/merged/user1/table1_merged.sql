@@ -8,7 +8,7 @@ changes as (
 
 latest as (
 
-    {{ latest_change_per_key('changes', entity_key('table1')) }}
+    {{ latest_change_per_key('changes', 'table1', this) }}
 
 )
 

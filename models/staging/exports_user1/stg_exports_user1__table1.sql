@@ -8,7 +8,7 @@ records as (
 
 parsed as (
 
-    {{ exported_records('records') }}
+    {{ exported_records('records', 'exports_user1') }}
 
 ),
 

@@ -1,0 +1,9 @@
+with
+
+current_rows as (
+
+    {{ current_rows(ref('suppliers_merged'), 'suppliers') }}
+
+)
+
+select * from current_rows

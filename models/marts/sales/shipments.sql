@@ -1,0 +1,9 @@
+with
+
+current_rows as (
+
+    {{ current_rows(ref('shipments_merged'), 'shipments') }}
+
+)
+
+select * from current_rows

@@ -1,0 +1,9 @@
+with
+
+current_rows as (
+
+    {{ current_rows(ref('items_merged'), 'items') }}
+
+)
+
+select * from current_rows

@@ -1,0 +1,9 @@
+with
+
+current_rows as (
+
+    {{ current_rows(ref('orders_merged'), 'orders') }}
+
+)
+
+select * from current_rows

@@ -1,0 +1,15 @@
+with
+
+changes as (
+
+    {{ changes_to_take_in(ref('invoices_changes'), 'invoices') }}
+
+),
+
+latest as (
+
+    {{ latest_change_per_key('changes', 'invoices', this) }}
+
+)
+
+select * from latest

@@ -1,0 +1,15 @@
+with
+
+changes as (
+
+    {{ changes_to_take_in(ref('payments_changes'), 'payments') }}
+
+),
+
+latest as (
+
+    {{ latest_change_per_key('changes', 'payments', this) }}
+
+)
+
+select * from latest

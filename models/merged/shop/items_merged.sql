@@ -1,0 +1,15 @@
+with
+
+changes as (
+
+    {{ changes_to_take_in(ref('items_changes'), 'items') }}
+
+),
+
+latest as (
+
+    {{ latest_change_per_key('changes', 'items', this) }}
+
+)
+
+select * from latest

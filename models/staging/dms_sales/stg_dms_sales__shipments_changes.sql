@@ -1,0 +1,41 @@
+with
+
+records as (
+
+    select *
+    from {{ source('dms_sales', 'shipments') }}
+    where source_table = 'shipments' and entry = 'record'
+
+),
+
+parsed as (
+
+    {{ dms_records('records', 'dms_sales', 'shipments', 'shipments') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'shipments', has_old_key=true) }}
+
+),
+
+parts as (
+
+    {{ parts_of_changes('typed', 'shipments') }}
+
+),
+
+placed as (
+
+    {{ places_in_file('parts', 'shipments', has_parts=true) }}
+
+),
+
+changes as (
+
+    {{ change_contract('placed', 'dms_sales', 'shipments', has_parts=true, has_place=true) }}
+
+)
+
+select * from changes

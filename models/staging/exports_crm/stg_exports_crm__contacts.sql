@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_crm', 'contacts'), 'contacts') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records', 'exports_crm') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'contacts', binary_encoding='hex') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_crm', 'contacts') }}
+
+)
+
+select * from rows_of_export

@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_files', 'suppliers'), 'suppliers') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records', 'exports_files') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'suppliers') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_files', 'suppliers') }}
+
+)
+
+select * from rows_of_export

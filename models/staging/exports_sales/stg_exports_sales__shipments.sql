@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_sales', 'shipments'), 'shipments') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records', 'exports_sales') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'shipments') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_sales', 'shipments') }}
+
+)
+
+select * from rows_of_export

@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_shop', 'items'), 'items') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records', 'exports_shop') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'items') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_shop', 'items') }}
+
+)
+
+select * from rows_of_export

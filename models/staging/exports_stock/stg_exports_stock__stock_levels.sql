@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_stock', 'stock_levels'), 'stock_levels') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records', 'exports_stock') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'stock_levels', binary_encoding='hex') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_stock', 'stock_levels') }}
+
+)
+
+select * from rows_of_export

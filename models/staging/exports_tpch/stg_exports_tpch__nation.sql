@@ -1,0 +1,27 @@
+with
+
+records as (
+
+    {{ latest_export(source('exports_tpch', 'nation'), 'nation') }}
+
+),
+
+parsed as (
+
+    {{ exported_records('records', 'exports_tpch') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'nation') }}
+
+),
+
+rows_of_export as (
+
+    {{ change_contract('typed', 'exports_tpch', 'nation') }}
+
+)
+
+select * from rows_of_export

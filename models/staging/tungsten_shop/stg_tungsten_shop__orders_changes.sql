@@ -1,0 +1,35 @@
+with
+
+records as (
+
+    select *
+    from {{ source('tungsten_shop', 'orders') }}
+    where source_table = 'orders' and entry = 'record'
+
+),
+
+parsed as (
+
+    {{ tungsten_records('records', 'tungsten_shop', 'orders', 'orders') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('parsed', 'orders', binary_encoding='hex') }}
+
+),
+
+placed as (
+
+    {{ places_in_file('typed', 'orders', has_row_number=true) }}
+
+),
+
+changes as (
+
+    {{ change_contract('placed', 'tungsten_shop', 'orders', has_place=true) }}
+
+)
+
+select * from changes

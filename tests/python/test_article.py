@@ -113,7 +113,7 @@ def test_a_base_as_the_lowest_sequence(steps, workshop, changes, exported):
     operations = workshop.rows(
         "select distinct change_type, change_sequence_number from based_changes where feed = 'baseline_article'"
     )
-    assert operations == [("insert", "0" * 16)]
+    assert operations == [("insert", "0" * 16 + "/" + "0" * 16)]
 
 
 @pytest.fixture(scope="module")

@@ -248,12 +248,16 @@ SQL_FAULTS = {
         "tests/generic/has_unique_key.sql:8:1: CP01",
     ),
     "SQL of a macro": (
-        edit("macros/merge/current_rows.sql", "where not is_deleted", "where where not is_deleted"),
+        edit(
+            "macros/merge/current_rows.sql",
+            "    where\n        not is_deleted",
+            "    where where\n        not is_deleted",
+        ),
         ["models/marts/user1"],
         "models/marts/user1/customers.sql:5:5: PRS",
     ),
     "SQL of a macro in a first build": (
-        edit("macros/merge/changes_to_take_in.sql", "false as is_pending", "false as as is_pending"),
+        edit("macros/merge/changes_to_take_in.sql", "false as is_new,", "false as as is_new,"),
         ["models/merged/user1"],
         "(compiled in the first build)",
     ),

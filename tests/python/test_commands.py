@@ -147,9 +147,9 @@ def test_with_a_feed_that_is_not_declared(tmp_path):
     "before, after, words",
     [
         ("format: datastream-json", "format: datastream", ["line 9", "'datastream'", "datastream-json, csv"]),
-        ("order: change", "ordre: change", ["unknown setting 'ordre'", "baseline, format, order, role"]),
+        ("order: change", "ordre: change", ["unknown setting 'ordre'", "datastream-json knows: baseline,"]),
         ("- name: table1", "- name: Table-1", ["'Table-1' is no name"]),
-        ("format: datastream-json", "format: csv", ["csv files hold rows, not changes", "role: baseline"]),
+        ("format: datastream-json", "format: csv", ["unknown setting 'order'", "csv knows: epochs, format, role"]),
         ("sources:", "sources: [", ["is not YAML"]),
     ],
 )
@@ -161,7 +161,7 @@ def test_with_a_wrong_declaration(project, before, after, words):
     one_sentence(run("land", cwd=project), "models/staging/datastream_user1/_datastream_user1__sources.yml", *words)
 
 
-ADD = ["add-table", "datastream_user1.orders"]
+ADD = ["add-table", "datastream_user1.bookings"]
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_add_table_with_several_keys_parses_without_warnings(project):
         cwd=project,
     )
     assert result.returncode == 0, result.stderr
-    assert "models/marts/user1/orders.sql" in result.stdout
-    key = (project / "models/changes/user1/orders_changes.yml").read_text()
+    assert "models/marts/user1/bookings.sql" in result.stdout
+    key = (project / "models/changes/user1/bookings_changes.yml").read_text()
     assert "key: [order_id, line]" in key and "data_type: decimal(12,2)" in key
     parsed = run("dbt", "--warn-error", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
     assert parsed.returncode == 0, parsed.stdout + parsed.stderr

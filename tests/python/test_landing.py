@@ -1,9 +1,16 @@
 """Landing: every file and every record exactly once, and a clear word about the files that cannot land."""
 
 import gzip
+import hashlib
+import io
 import os
+import shutil
+from contextlib import contextmanager
 
+import pyarrow
+import pyarrow.parquet
 import pytest
+import yaml
 from highwater import landing
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
@@ -16,6 +23,23 @@ def landed(workshop, name):
     return workshop.rows(
         f"select source_line, record, landing_batch from raw.{FEED} "
         f"where source_file = '{FEED}/readings/{name}' and entry = 'record' order by source_line"
+    )
+
+
+@contextmanager
+def declared(workshop, feed: str, *tables: str, **settings):
+    """Declare a feed for as long as a test lasts."""
+    path = workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
+    path.parent.mkdir()
+    source = {"name": feed, "config": {"meta": {"feed": settings}}, "tables": [{"name": table} for table in tables]}
+    path.write_text(yaml.safe_dump({"sources": [source]}))
+    yield declared_feeds()[feed]
+    shutil.rmtree(path.parent)
+
+
+def entries(workshop, feed: str, entry: str) -> list[tuple]:
+    return workshop.rows(
+        f"select source_file, source_line, source_table from raw.{feed} where entry = '{entry}' order by all"
     )
 
 
@@ -167,3 +191,76 @@ def test_a_record_lands_with_a_build_to_its_verdict(workshop):
     workshop.deliver(TABLE, "end.json", [change("INSERT", "1", {"id": 4711, "s": "end"})])
     workshop.land_and_run(FEED, "+readings")
     assert workshop.rows("select s from readings where id = 4711") == [("end",)]
+
+
+def test_tables_that_file_names_tell(workshop):
+    feed = "tungsten_files"
+    row, ordered = b'"I","1","1","2016-03-11 20:51:10.000","1"\n', f"{feed}/2016/my-shop-Orders"
+    with declared(workshop, feed, "orders", format="tungsten-csv", dialect="mysql", layout="files", schema="my-shop"):
+        workshop.deliver(feed, "2016/my-shop-Orders-commit_hour%3D2016-03-11-20-84900.csv.gz", gzip.compress(row * 2))
+        workshop.deliver(feed, "2016/my-shop-Orders-84901.csv", row)
+        workshop.deliver(feed, "other-orders-1.csv", row)
+        workshop.deliver(feed, "odd.csv", row)
+        workshop.deliver(feed, "_temporary/my-shop-orders-1.csv", row)
+        broken = workshop.deliver(feed, "my-shop-orders-7.csv", gzip.compress(row)[:-8])
+        with pytest.raises(CheckError, match=f"highwater land --skip {feed}/{broken.name}"):
+            workshop.land(feed)
+        landing.skip(workshop.spark, declared_feeds(), f"{feed}/{broken.name}")
+        assert workshop.land(feed)[feed].records == 5
+    files = [
+        (f"{ordered}-84901.csv", "orders"),
+        (f"{ordered}-commit_hour%3D2016-03-11-20-84900.csv.gz", "orders"),
+        (f"{feed}/odd.csv", None),
+        (f"{feed}/other-orders-1.csv", "other.orders"),
+    ]
+    assert entries(workshop, feed, "file") == [(name, None, table) for name, table in files]
+    assert entries(workshop, feed, "skipped") == [(f"{feed}/{broken.name}", None, "orders")]
+    lines = [(name, line, table) for name, table in files for line in range(1, 3 if name.endswith(".gz") else 2)]
+    assert entries(workshop, feed, "record") == lines
+
+
+def test_tables_that_records_tell(workshop):
+    feed = "debezium_records"
+    with declared(workshop, feed, "customers", format="debezium-json", layout="records", schema="shop") as reading:
+        sources = [{"schema": "shop", "table": "Customers"}, {"schema": "crm", "table": "customers"}]
+        path = workshop.deliver(feed, "a/b.json", [*({"op": "c", "source": source} for source in sources), None])
+        assert workshop.land(feed)[feed].records == 3
+        assert landing.undeclared_folders(reading) == []
+    name = f"{feed}/a/{path.name}"
+    assert entries(workshop, feed, "file") == [(name, None, None)]
+    assert entries(workshop, feed, "record") == [(name, 1, "customers"), (name, 2, "crm.customers"), (name, 3, None)]
+
+
+def test_parquet_files_land_with_their_size_and_hash(workshop):
+    feed, written = "dms_parquet", io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"Op": ["I", "D"], "id": [1, 2]}), written)
+    content = written.getvalue()
+    with declared(workshop, feed, "orders", format="dms-parquet"):
+        workshop.deliver(feed, "orders/LOAD00000001.parquet", content)
+        broken = workshop.deliver(feed, "orders/LOAD00000002.parquet", content[:-1])
+        with pytest.raises(CheckError, match=r"LOAD00000002.parquet cannot be read: it is no sound Parquet file"):
+            workshop.land(feed)
+        broken.unlink()
+        assert workshop.land(feed)[feed].records == 2
+    found = workshop.rows(
+        f"select source_table, file_records, file_size, file_hash from raw.{feed} where entry = 'file'"
+    )
+    assert found == [("orders", 2, len(content), hashlib.sha256(content).hexdigest())]
+    fields = workshop.rows(f"select fields, source_line from raw.{feed} where entry = 'record' order by source_line")
+    assert fields == [({"Op": "I", "id": "1"}, 1), ({"Op": "D", "id": "2"}, 2)]
+
+
+def test_folders_that_are_no_declared_table_are_named(workshop, capsys):
+    from highwater.cli import _land
+
+    feed = "arcion_folders"
+    with declared(workshop, feed, "nation", format="arcion-csv") as reading:
+        for folder in ("nation", "region", "_quarantine"):
+            workshop.deliver(feed, f"{folder}/one.csv", b"1,a\n")
+        _land(workshop.spark, {feed: reading})
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{feed}: 1 file, 1 record")
+    assert said.err == (
+        f"warning: {feed}/region/ is no declared table of the feed; its files are not read. "
+        f"Declare it with: highwater add-table {feed}.region\n"
+    )

@@ -60,10 +60,10 @@ class Workshop:
     def stop(self):
         self.spark.stop()
 
-    def add_table(self, table: str, key: str | None = None, columns: str | None = None, format="datastream-json"):
+    def add_table(self, table: str, key=None, columns=None, format="datastream-json", settings=None, **options):
         from highwater.add_table import add_table
 
-        add_table(table, key, columns, format)
+        add_table(table, key, columns, format, settings, **options)
 
     def deliver(self, table: str, name: str, content, root=None) -> Path:
         """Put a file into a table's landing folder: bytes, text, or a list of records to write as JSON lines."""

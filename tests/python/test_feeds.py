@@ -1,0 +1,97 @@
+"""What a feed may declare, without Spark."""
+
+import pickle
+
+import pytest
+from highwater.errors import UsageError
+from highwater.feeds import declared_feeds
+from highwater.formats import FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
+
+DECLARATION = """
+sources:
+  - name: vendor_shop
+    config:
+      meta:
+        feed:
+          {settings}
+    tables:
+      - name: orders
+"""
+
+
+@pytest.fixture
+def declare(tmp_path, monkeypatch):
+    """Return the feed that these settings declare."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models/staging").mkdir(parents=True)
+
+    def declared(*settings: str):
+        text = DECLARATION.format(settings="\n          ".join(settings))
+        (tmp_path / "models/staging/sources.yml").write_text(text)
+        return declared_feeds()["vendor_shop"]
+
+    return declared
+
+
+@pytest.mark.parametrize(
+    "settings, options",
+    [
+        (["format: datastream-json"], ReadOptions("datastream-json")),
+        (["format: csv", "role: export"], ReadOptions("csv", Dialect(null="", header=True))),
+        (["format: tungsten-csv", "dialect: hive"], ReadOptions("tungsten-csv", TUNGSTEN_DIALECTS["hive"])),
+        (
+            ["format: tungsten-csv", "dialect: redshift", "header: true", "layout: files", "schema: shop"],
+            ReadOptions("tungsten-csv", Dialect(null="null", header=True), schema="shop"),
+        ),
+        (["format: arcion-csv"], ReadOptions("arcion-csv", Dialect(",", True, "doubled", "NULL", False))),
+        (
+            ["format: dms-csv", r'delimiter: "\t"', "escape: backslash", r"null: '\N'", "header: true"],
+            ReadOptions("dms-csv", Dialect("\t", True, "backslash", r"\N", True)),
+        ),
+        (["format: dms-csv", 'null: ""'], ReadOptions("dms-csv", Dialect(null=""))),
+        (["format: arcion-json", "layout: records"], ReadOptions("arcion-json", table_in_records=True)),
+    ],
+)
+def test_options_of_the_reader(declare, settings, options):
+    feed = declare(*settings)
+    assert feed.options == options == pickle.loads(pickle.dumps(feed.options))
+    assert (feed.format, feed.tables) == (options.format, ("orders",))
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "csv"])
+def test_settings_that_only_the_models_read(declare, format):
+    dialect = ["dialect: mysql"] if format == "tungsten-csv" else []
+    declare(f"format: {format}", *dialect, "baseline: b", "epochs: [{source: a}]")
+    assert declare(f"format: {format}", *dialect, "role: baseline").role == "baseline"
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        (["format: tungsten"], "format is 'tungsten'; it must be one of: datastream-json, csv, tungsten-csv"),
+        (["format: [csv]"], "format is ['csv']; it must be one of"),
+        (["format: tungsten-csv"], "dialect is None; it must be one of: mysql, oracle, vertica, redshift, hive"),
+        (["format: dms-csv", "dialect: mysql"], "unknown setting 'dialect'; dms-csv knows: baseline, "),
+        (
+            ["format: csv", "role: baseline", "order: a"],
+            "unknown setting 'order'; csv knows: epochs, format, role",
+        ),
+        (["format: csv"], "csv files hold rows, not changes"),
+        (["format: dms-csv", "role: export"], "role is 'export'; it must be one of: changes, baseline"),
+        (["format: dms-csv", "layout: files"], "unknown setting 'layout'; dms-csv knows: "),
+        (["format: tungsten-csv", "dialect: hive", "layout: records"], "must be one of: folders, files."),
+        (["format: arcion-json", "schema: a"], "schema is 'a', but folders tell the tables; it needs `layout`"),
+        (["format: arcion-json", "layout: records", "schema: 7"], "schema is 7; it must be the name"),
+        (["format: dms-csv", "header: 'yes'"], "header is 'yes'; it must be true or false"),
+        (["format: dms-csv", "delimiter: ';;'"], "delimiter is ';;'; it must be one ASCII character"),
+        (["format: dms-csv", "delimiter: '\"'"], "delimiter is '\"'; it must be one ASCII character"),
+        (["format: dms-csv", "escape: quote"], "escape is 'quote'; it must be one of: doubled, backslash"),
+        (["format: dms-csv", "null: NULL"], "null is None; it must be a quoted text"),
+        (["format: dms-csv", "null: 'a,b'"], "null is 'a,b'; it must be a quoted text"),
+    ],
+)
+def test_wrong_settings_are_named(declare, settings, words):
+    with pytest.raises(UsageError) as caught:
+        declare(*settings)
+    assert "models/staging/sources.yml line 7: feed 'vendor_shop'" in str(caught.value)
+    assert words in str(caught.value)

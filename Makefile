@@ -1,6 +1,6 @@
 # Every target works on a fresh clone that has Python 3.10+ and Java 17+; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test soak lint docs clean
+.PHONY: help setup build test soak bench lint docs clean
 BIN := .venv/bin
 
 help:  ## list the targets
@@ -17,6 +17,9 @@ test: setup  ## the whole test suite, real Spark and Delta
 
 soak: setup  ## the long runs too: many histories, kills, big files
 	@$(BIN)/pytest --soak
+
+bench: setup  ## landing and staging against Spark's own readers, as ratios
+	@$(BIN)/python scripts/bench/formats.py
 
 lint: setup  ## names, descriptions, SQL and Python style, dbt parse without a warning
 	@scripts/checks/lint.sh

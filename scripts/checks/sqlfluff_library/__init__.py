@@ -27,8 +27,8 @@ def _raise(message):
 def _answer(statement):
     """Answer a query of a macro with a row of numbers; in an idle build with zeros, and `limit 1` with no row."""
     if BUILD != "idle":
-        return SimpleNamespace(rows=[[1, 1, 1]], columns=[SimpleNamespace(values=lambda: [0])])
-    rows = [] if statement.endswith("limit 1") else [[0, 0, 0]]
+        return SimpleNamespace(rows=[[1, 1, 1, 1]], columns=[SimpleNamespace(values=lambda: [0])])
+    rows = [] if statement.endswith("limit 1") else [[0, 0, 0, 0]]
     return SimpleNamespace(rows=rows, columns=[SimpleNamespace(values=list)])
 
 
@@ -48,9 +48,12 @@ def _model(declared):
     }
 
 
-def _source(declared):
+def _sources(declared):
+    """Yield the tables of a declared source, as dbt's graph has them."""
     meta = (declared.get("config") or {}).get("meta") or {}
-    return {"source_name": declared["name"], "source_meta": meta}
+    for table in declared.get("tables") or []:
+        entry = {"source_name": declared["name"], "source_meta": meta, "name": table["name"], "meta": {}}
+        yield f"{declared['name']}.{table['name']}", {**entry, "config": table.get("config") or {}}
 
 
 def _load_macros(context):
@@ -79,16 +82,21 @@ _context = {
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
     "is_incremental": lambda: BUILD != "first",
     "run_query": _answer,
-    "adapter": SimpleNamespace(get_relation=lambda *place: RelationEmulator(place[-1])),
+    "adapter": SimpleNamespace(
+        get_relation=lambda *place: RelationEmulator(place[-1]), get_columns_in_relation=lambda relation: []
+    ),
     "graph": SimpleNamespace(
         nodes={model["name"]: _model(model) for model in _declared("models")},
-        sources={source["name"]: _source(source) for source in _declared("sources")},
+        sources=dict(table for source in _declared("sources") for table in _sources(source)),
     ),
     # the arguments of generic tests
     "model": RelationEmulator("customers"),
     "export": RelationEmulator("stg_exports_user1__customers"),
     "key": ["customer_id", "name"],
     "columns": ["balance", "born_on"],
+    "feed": "dms_stock",
+    "table": "stock_levels",
+    "entity": "stock_levels",
 }
 _load_macros(_context)
 globals().update(_context)

@@ -107,14 +107,31 @@ end
         from (
             select
                 *,
-                from_json(
-                    -- line ends of the producer's own documents stand inside its names: "partN um"
-                    regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":'),
-                    'extractorId string, timestamp string, log string, position string, logSeqNum string,
-                    slaveServerId string, nodeID string, dscId string, mutId string, partNum string'
-                ) as metadata
+                positions[0] as metadata
             from (
-                {{- parsed | indent(8) }}
+                select
+                    *,
+                    {{ json_documents('mended_cursor', 'struct<
+                        extractorId: string,
+                        timestamp: string,
+                        log: string,
+                        position: string,
+                        logSeqNum: string,
+                        slaveServerId: string,
+                        nodeID: string,
+                        dscId: string,
+                        mutId: string,
+                        partNum: string
+                    >') | indent(20) }} as positions
+                from (
+                    select
+                        *,
+                        -- line ends of the producer's own documents stand inside its names: "partN um"
+                        regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":') as mended_cursor
+                    from (
+                        {{- parsed | indent(16) }}
+                    )
+                )
             )
         )
     )

@@ -42,7 +42,7 @@
             when 'unreadable_commit_time' then concat('commit time is ', to_json(array(commit_time)))
             when 'unknown_source' then concat('source is ', coalesce(to_json(array(source_identity)), 'absent'))
             when 'partial_image' then concat('it carries only ', array_join(present_columns, ', '))
-            when 'value_does_not_fit' then array_join(misfits, '; ')
+            when 'value_does_not_fit' then array_join(misfits, ' and ')
             {%- if key %}
             when 'null_key' then 'the key is {{ key | join(', ') }}'
             {%- endif %}

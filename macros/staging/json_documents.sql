@@ -1,12 +1,16 @@
 {%- macro json_documents(text, type) -%}
-    {%- set is_struct = type.startswith('struct<') -%}
--- from_json does not look behind the first value that ends: a last element shows that it came to the end of the text
+-- from_json goes on behind what it cannot read, and does not look behind the end: so it has to say that it met
+-- nothing unreadable, and to come to an end of ours
 get(transform(
     array(from_json(
-        concat('[', {{ text }}, ',{"end of record":true}]'),
-        'array<{{ 'struct<`end of record`: string, ' ~ type[7:] if is_struct else type }}>',
-        map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')
+        concat('{"documents":[', {{ text }}, '],"is_whole":true}'),
+        'struct<documents: array<{{ type }}>, is_whole: string, unreadable: string>',
+        map(
+            'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'columnNameOfCorruptRecord', 'unreadable'
+        )
     )),
-    found -> if(size(found) = 2 and get(found, 1)['end of record'] = 'true', slice(found, 1, 1), null)
+    found -> if(
+        found.unreadable is null and found.is_whole = 'true' and size(found.documents) = 1, found.documents, null
+    )
 ), 0)
 {%- endmacro -%}

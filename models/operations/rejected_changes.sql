@@ -51,8 +51,7 @@ select
     case
         when is_valid_utf8(cast(rejected.record as string)) then cast(rejected.record as string)
         else concat('bytes in hex: ', hex(rejected.record))
-    end as text,
-    rejected.record
+    end as text
 from rejected
 left join {{ ref('rejection_reasons') }} as rejection_reasons
     on rejected.rejection_reason = rejection_reasons.rejection_reason

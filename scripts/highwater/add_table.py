@@ -98,19 +98,22 @@ def parse_columns(text: str) -> list[Column]:
     Returns: the columns, with lower-case names; a name that the project uses itself gets the prefix `source_`.
     Raises: UsageError naming the part that is wrong.
     """
-    columns = []
+    columns, wrong = [], []
     for part in re.split(r",(?![^(]*\))", text):
         field, colon, data_type = (piece.strip() for piece in part.partition(":"))
         data_type = data_type.lower()
-        if not field or not colon or not TYPE.fullmatch(data_type):
-            raise UsageError(
-                f"column {part.strip()!r} is not written as name:type, for example total:decimal(12,2). Types are: "
-                "string, boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), date, timestamp, "
-                "timestamp_ntz, binary."
-            )
+        if not field or not data_type:
+            wrong.append(f"column {part.strip()!r} is not written as name:type, for example total:decimal(12,2)")
+        elif not TYPE.fullmatch(data_type):
+            wrong.append(f"column {field!r} has the unknown type {data_type!r}")
         mart_name = re.sub(r"\W", "_", field).lower()
         taken = {*contract(), *_names_in("reserved_columns")}
         columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
+    if wrong:
+        raise UsageError(
+            f"{'; '.join(wrong)}. Types are: string, boolean, tinyint, smallint, int, bigint, float, double, "
+            "decimal(p,s), date, timestamp, timestamp_ntz, binary."
+        )
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

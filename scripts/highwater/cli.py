@@ -187,8 +187,12 @@ def add_table_command(table, key, columns, form, settings, without_key):
         if not equals or not value:
             raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
     given = {name: value for name, _, value in pairs}
-    for path in add_table(table, key, columns, form, given, without_key):
+    written = add_table(table, key, columns, form, given, without_key)
+    for path in written:
         click.echo(path)
+    system, name = table.partition(".")[0].partition("_")[2], table.partition(".")[2]
+    if any(path.name == f"{system}_{name}_changes.sql" for path in written):
+        click.echo(f"A model called {name} is there already, so this table is {system}_{name}.")
     click.echo("Now deliver files and run: highwater build")
 
 

@@ -6,6 +6,7 @@ Run by `make setup` as `python -m highwater.jars`; does nothing when the jars ar
 import hashlib
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from highwater.errors import UsageError, leave_with_the_sentence
@@ -62,9 +63,11 @@ def resolve() -> None:
     print("fetching Delta Lake's jars (14 MB, once) ...")
     log = Path(".spark/resolve.log")
     log.parent.mkdir(exist_ok=True)
-    stderr = os.dup(2)
+    sys.stdout.flush()
+    outputs = {number: os.dup(number) for number in (1, 2)}
     with log.open("wb") as handle:  # the resolver reports every repository it asks
-        os.dup2(handle.fileno(), 2)
+        for number in outputs:
+            os.dup2(handle.fileno(), number)
         try:
             builder = SparkSession.builder.master("local[1]")
             for name, value in {
@@ -82,8 +85,9 @@ def resolve() -> None:
                 f"(Maven Central); run `make setup` again with it. The resolver's own words are in {log}."
             ) from error
         finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
+            for number, own in outputs.items():
+                os.dup2(own, number)
+                os.close(own)
     wrong = differences(ivy / "jars")
     if wrong:
         raise UsageError("the fetched jars are not the pinned ones: " + "; ".join(wrong) + ".")

@@ -53,7 +53,7 @@ def summary(spark) -> str:
     """Return what is where after a build, a line for each entity, and what to type next."""
     from highwater.add_table import logged_tables
 
-    tables = [entity for entity, _ in logged_tables() if spark.catalog.tableExists(f"lake.{entity}")]
+    tables = {entity: feeds for entity, feeds in logged_tables() if spark.catalog.tableExists(f"lake.{entity}")}
     if not tables:
         return "No table is declared yet; see: highwater add-table --help"
     counts = spark.sql(
@@ -63,11 +63,14 @@ def summary(spark) -> str:
                 '{table}' as entity,
                 (select count(*) from lake.{table}) as now,
                 (select count(*) from lake.{table}_merged where is_pending and change_type <> 'truncate') as pending,
-                coalesce(sum(read), 0) as read, coalesce(sum(rejected), 0) as rejected, coalesce(sum(tied), 0) as tied
+                (select count(*) from lake.rejected_changes where table_name = '{table}') as rejected,
+                coalesce(sum(read), 0) - {_replayed(feeds)} as read,
+                coalesce(sum(tied), 0) as tied,
+                max(landed_at) as newest
             from lake.ledger
             where table_name = '{table}'
             """
-            for table in tables
+            for table, feeds in tables.items()
         )
     ).collect()
     width = max(len(table) for table in tables)
@@ -78,16 +81,28 @@ def summary(spark) -> str:
         + (f", {row.tied:,} tied (see sequence_ties)" if row.tied else "")
         for row in counts
     ]
-    first = tables[-1]
+    unassigned = spark.sql("select coalesce(sum(records), 0) from lake.unassigned_records").first()[0]
+    if unassigned:
+        noun = "record belongs" if unassigned == 1 else "records belong"
+        lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")
+    latest = max(counts, key=lambda row: (row.newest is not None, row.newest)).entity
     return "\n".join(
         [
             f"Tables in {lake()}:",
             *lines,
             "",
             "Next:",
-            f'  highwater query "select * from {first} limit 10"',
-            '  highwater query "select * from ledger"                 what became of every record',
-            '  highwater query "select * from rejected_changes"       what was not believed, and why',
-            "  make docs                                              lineage and columns, in a browser",
+            f'  highwater query "select * from {latest} limit 10"',
+            '  highwater query "select * from ledger order by landed_at"      what became of every record',
+            '  highwater query "select table_name, rejection_reason, source_file, source_line from rejected_changes"',
+            "  make docs                                                      lineage and columns, in a browser",
         ]
+    )
+
+
+def _replayed(feeds) -> str:
+    """SQL: how many records of a table were read once more."""
+    return " - ".join(
+        f"(select coalesce(sum(file_records), 0) from raw.{feed} where entry = 'replayed' and source_table = '{table}')"
+        for feed, table in feeds
     )

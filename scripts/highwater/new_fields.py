@@ -7,6 +7,7 @@ import yaml
 
 from highwater import dbt
 from highwater.add_table import parse_columns
+from highwater.feeds import FAST_LOADER
 
 FIRST_OF_CONTRACT = "      - name: change_sequence_number\n"
 
@@ -39,7 +40,7 @@ def add_new_fields(spark) -> None:
 def _tests_that_add() -> list[str]:
     selected = []
     for path in sorted(Path("models/staging").glob("*/*.yml")):
-        for model in (yaml.safe_load(path.read_text()) or {}).get("models") or []:
+        for model in (yaml.load(path.read_text(), FAST_LOADER) or {}).get("models") or []:
             for test in model.get("data_tests") or []:
                 settings = test.get("has_declared_fields") if isinstance(test, dict) else None
                 if ((settings or {}).get("config") or {}).get("meta", {}).get("new_fields") == "add":

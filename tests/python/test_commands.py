@@ -170,7 +170,11 @@ ADD = ["add-table", "datastream_user1.bookings"]
         (["add-table", "orders"], ["'orders' is not <vendor>_<system>.<table>"]),
         (ADD, ["say which columns identify a row"]),
         ([*ADD, "--key", "id"], ["column 'id' is not written as name:type"]),
-        ([*ADD, "--key", "id:bigint", "--columns", "total:decimal"], ["column 'total:decimal'", "decimal(p,s)"]),
+        (
+            [*ADD, "--key", "id:int", "--columns", "a:number,b:varchar"],
+            ["column 'a' has the unknown type 'number'; column 'b' has the unknown type 'varchar'", "Types are: string"],
+        ),
+        ([*ADD, "--key", "id:bigint", "--columns", "total:decimal"], ["column 'total' has the unknown type 'decimal'", "decimal(p,s)"]),
         ([*ADD, "--key", "id:bigint", "--columns", "ID:string"], ["column 'id' is given twice"]),
         (
             ["add-table", "debezium_shop.orders", "--key", "id:int"],
@@ -183,6 +187,12 @@ def test_add_table_refuses_and_writes_nothing(project, arguments, words):
     before = sorted(path for path in project.glob("**/*"))
     one_sentence(run(*arguments, cwd=project), *words)
     assert sorted(path for path in project.glob("**/*")) == before
+
+
+def test_add_table_says_when_the_name_is_taken(project):
+    result = run("add-table", "datastream_crm.table1", "--key", "id:bigint", "--columns", "v:string", cwd=project)
+    assert "models/marts/crm/crm_table1.sql" in result.stdout
+    assert "A model called table1 is there already, so this table is crm_table1." in result.stdout
 
 
 def test_add_table_with_several_keys_parses_without_warnings(project):

@@ -172,7 +172,9 @@ class Arcion(Format):
         return json.dumps({"extractorId": 0, "timestamp": LONG_AGO, "log": f"log-bin.{log:06}", "position": offset})
 
     def sequence(self, text):
-        cursor = strict.json_document((text or "").encode())
+        # white space in a name of the cursor is a line end of the producer's own
+        text = re.sub(r'"([A-Za-z]+)\s+([A-Za-z]+)"\s*:', r'"\1\2":', text or "", flags=re.ASCII)
+        cursor = strict.json_document(text.encode())
         log = str(cursor.get("log")).split(".")[-1]
         return digits(log), digits(cursor.get("position")), digits(cursor.get("logSeqNum", 0))
 
@@ -681,6 +683,9 @@ DAMAGE = {
             '"\\/"',
             "1e400",
         ],
+    ),
+    "escape": lambda picks, content: replaced(
+        picks, content, rb'(?<=": ")|(?<=,")', ["\\x", "\\u12", "\\ ", "\\'", "\\8"]
     ),
     "operation": lambda picks, content: replaced(
         picks, content, OPERATION, ["X", "", "TRUNCATE", "t", "m", "r", "i ", "R", "UD"]

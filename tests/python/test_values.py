@@ -82,7 +82,10 @@ BROKEN = [
     (b"{'id': 2000}", "malformed_record"),
     (b'{"id": 2000, "s": "\xff"}', "not_utf8"),
     (b'{"id": 2000}', "unknown_operation"),
-    (b'{"id": 2000, "datastream_metadata": "text"}', "unknown_operation"),
+    (b'{"id": 2000, "datastream_metadata": "text"}', "malformed_record"),
+    (b'{"id": 2000, "s": "a\\x", "datastream_metadata": {"change_type": "INSERT"}}', "malformed_record"),
+    (b'{"id": 2000, "other": "a\\x", "datastream_metadata": {"change_type": "INSERT"}}', "malformed_record"),
+    (b'{"id": 2000, "datastream_metadata": {"change_type": "INSERT", "sort_keys": [tru]}}', "malformed_record"),
     (json.dumps(change("UPSERT", "1", {"id": 2000})).encode(), "unknown_operation"),
     (json.dumps(change("INSERT", None, {"id": 2000})).encode(), "unreadable_sequence"),
     (json.dumps(change("INSERT", "", {"id": 2000})).encode(), "unreadable_sequence"),
@@ -113,3 +116,18 @@ def test_every_reason_is_in_the_closed_list(workshop):
     known = {row[0] for row in workshop.rows("select rejection_reason from rejection_reasons")}
     used = {row[0] for row in workshop.rows("select rejection_reason from readings_changes where verdict = 'rejected'")}
     assert used <= known and known - used == {"wrong_column_count", "unknown_source", "partial_image"}
+
+
+def test_a_wider_type_is_taken_when_both_tables_have_it(workshop):
+    """An insert would cast to the table's own type: 3000000000 would not fit, and 2.5 would become 2."""
+    declared = workshop.folder / "models/changes/types/readings_changes.yml"
+    declared.write_text(declared.read_text().replace("data_type: int", "data_type: bigint"))
+    workshop.deliver("datastream_types.readings", "wider.json", [change("INSERT", "1", {"id": 3_000_000_000})])
+    workshop.land("datastream_types")
+    for table in ("readings_changes", "readings_merged"):
+        (result,) = workshop.dbt("compile", "--select", "readings_changes").result
+        assert f"{table} has id as int, and it is declared as bigint. Nothing was taken in." in result.message
+        workshop.spark.sql(f"alter table {table} set tblproperties ('delta.enableTypeWidening' = 'true')")
+        workshop.spark.sql(f"alter table {table} alter column id type bigint")
+    workshop.build("+readings", command="run")
+    assert workshop.rows("select id from readings where id > 2147483647") == [(3_000_000_000,)]

@@ -1,16 +1,20 @@
 {%- macro json_documents(text, type) -%}
+    {%- set is_struct = type.startswith('struct<') -%}
+    {%- set element = 'struct<`end of record`: string, ' ~ type[7:] if is_struct else type -%}
 -- from_json goes on behind what it cannot read, and does not look behind the end: so it has to say that it met
--- nothing unreadable, and to come to an end of ours
+-- nothing unreadable, and to come to a last element of ours
 get(transform(
     array(from_json(
-        concat('{"documents":[', {{ text }}, '],"is_whole":true}'),
-        'struct<documents: array<{{ type }}>, is_whole: string, unreadable: string>',
+        concat('{"documents":[', {{ text }}, ',{"end of record":true}]}'),
+        'struct<documents: array<{{ element }}>, unreadable: string>',
         map(
             'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'columnNameOfCorruptRecord', 'unreadable'
         )
     )),
     found -> if(
-        found.unreadable is null and found.is_whole = 'true' and size(found.documents) = 1, found.documents, null
+        found.unreadable is null and size(found.documents) = 2 and get(found.documents, 1)['end of record'] = 'true',
+        slice(found.documents, 1, 1),
+        null
     )
 ), 0)
 {%- endmacro -%}

@@ -11,6 +11,7 @@ The layout is linted for a later build. What renders differently in a first buil
 import os
 import re
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from sqlfluff.core import FluffConfig, Linter
@@ -34,24 +35,29 @@ def rendered(path: Path, config: FluffConfig, build: str) -> str:
 
 def findings(folders: list[str]) -> list[str]:
     """Lint every SQL file below the folders; return a line per finding."""
+    paths = sorted(path for folder in folders for path in Path(folder).glob("**/*.sql"))
+    if len(paths) < 8:
+        return [line for path in paths for line in _findings_in(path)]
+    with ProcessPoolExecutor() as processes:
+        return [line for lines in processes.map(_findings_in, paths, chunksize=4) for line in lines]
+
+
+def _findings_in(path: Path) -> list[str]:
     config = FluffConfig.from_path(".")
     layout = Linter(config=config)
     parser = Linter(config=FluffConfig.from_path(".", overrides={"templater": "raw"}))
-    found = []
-    for path in sorted(path for folder in folders for path in Path(folder).glob("**/*.sql")):
-        try:
-            texts = {build: rendered(path, config, build) for build in ("first", "idle", "later")}
-        except Exception as error:  # whatever the Jinja of a model or macro runs into
-            found.append(f"{path}: does not render: {' '.join(str(error).split())}")
-            continue
-        linted = layout.lint_string(linted_source(path), fname=str(path))
-        found += [_line(path, violation) for violation in linted.get_violations()]
-        if not linted.tree:
-            found.append(f"{path}: sqlfluff cannot tell its SQL from its Jinja and skips it; write the Jinja simpler.")
-        for build in ("first", "idle"):
-            if texts[build] != texts["later"]:
-                parsed = parser.parse_string(texts[build], fname=str(path))
-                found += [f"{_line(path, error)} (compiled in the {build} build)" for error in parsed.violations]
+    try:
+        texts = {build: rendered(path, config, build) for build in ("first", "idle", "later")}
+    except Exception as error:  # whatever the Jinja of a model or macro runs into
+        return [f"{path}: does not render: {' '.join(str(error).split())}"]
+    linted = layout.lint_string(linted_source(path), fname=str(path))
+    found = [_line(path, violation) for violation in linted.get_violations()]
+    if not linted.tree:
+        found.append(f"{path}: sqlfluff cannot tell its SQL from its Jinja and skips it; write the Jinja simpler.")
+    for build in ("first", "idle"):
+        if texts[build] != texts["later"]:
+            parsed = parser.parse_string(texts[build], fname=str(path))
+            found += [f"{_line(path, error)} (compiled in the {build} build)" for error in parsed.violations]
     return found
 
 

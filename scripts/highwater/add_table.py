@@ -100,7 +100,7 @@ def parse_columns(text: str) -> list[Column]:
     """
     columns, wrong = [], []
     for part in re.split(r",(?![^(]*\))", text):
-        field, colon, data_type = (piece.strip() for piece in part.partition(":"))
+        field, _, data_type = (piece.strip() for piece in part.partition(":"))
         data_type = data_type.lower()
         if not field or not data_type:
             wrong.append(f"column {part.strip()!r} is not written as name:type, for example total:decimal(12,2)")

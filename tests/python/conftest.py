@@ -40,12 +40,15 @@ TABLES = [
 
 
 @pytest.fixture(scope="session")
-def workshop(tmp_path_factory):
-    """A copy of the project with the example and further tables, landed and built, in a lake of its own."""
+def workshop(request, tmp_path_factory):
+    """A copy of the project with its first example and further tables, landed and built, in a lake of its own.
+
+    The other examples are built, and compared with their exports, by `make build`; here by `make soak`.
+    """
     from workshop import Workshop
 
     folder = tmp_path_factory.mktemp("workshop") / "project"
-    workshop = Workshop.copy_of(PROJECT, folder)
+    workshop = Workshop.copy_of(PROJECT, folder, () if request.config.getoption("--soak") else ("user1",))
     here = Path.cwd()
     os.chdir(folder)
     for table, key, columns in TABLES:

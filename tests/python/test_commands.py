@@ -172,9 +172,15 @@ ADD = ["add-table", "datastream_user1.bookings"]
         ([*ADD, "--key", "id"], ["column 'id' is not written as name:type"]),
         (
             [*ADD, "--key", "id:int", "--columns", "a:number,b:varchar"],
-            ["column 'a' has the unknown type 'number'; column 'b' has the unknown type 'varchar'", "Types are: string"],
+            [
+                "column 'a' has the unknown type 'number'; column 'b' has the unknown type 'varchar'",
+                "Types are: string",
+            ],
         ),
-        ([*ADD, "--key", "id:bigint", "--columns", "total:decimal"], ["column 'total' has the unknown type 'decimal'", "decimal(p,s)"]),
+        (
+            [*ADD, "--key", "id:bigint", "--columns", "total:decimal"],
+            ["column 'total' has the unknown type 'decimal'", "decimal(p,s)"],
+        ),
         ([*ADD, "--key", "id:bigint", "--columns", "ID:string"], ["column 'id' is given twice"]),
         (
             ["add-table", "debezium_shop.orders", "--key", "id:int"],

@@ -517,6 +517,13 @@ FORMATS = [
     DmsParquet(),
     Baseline(),
 ]
+# `make test` tries one format of each reader and staging macro that differ most, `make soak` all of them
+QUICK = [format for format in FORMATS if format.name in ("tungsten_mysql", "arcion_csv", "datastream", "debezium")]
+each_format = pytest.mark.parametrize(
+    "format",
+    [pytest.param(format, marks=[] if format in QUICK else pytest.mark.soak) for format in FORMATS],
+    ids=lambda format: format.name,
+)
 
 
 # ---------------------------------------------------------------- damage
@@ -790,11 +797,11 @@ def entity(format: Format) -> str:
     return "corpus_partial" if format.is_partial else "corpus_whole"
 
 
-def delivered(workshop, seed: int) -> Corpus:
+def delivered(workshop, seed: int, formats) -> Corpus:
     """Make the corpus and deliver it."""
     picks, made = random.Random(seed), Corpus()
     options = {name: feed.options for name, feed in declared_feeds().items()}
-    for place, format in enumerate(FORMATS):
+    for place, format in enumerate(formats):
         own = options[feed(format)]
         for number in range(FILES + len(FILE_NAMES)):
             content, rows = small_file(picks, format, 1_000_000 * place + 10 * number)
@@ -808,13 +815,14 @@ def delivered(workshop, seed: int) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def corpus(workshop):
-    seed = int(os.environ.get("HIGHWATER_SEED", random.SystemRandom().randrange(10**6)))
+def corpus(request, workshop):
+    chosen = FORMATS if request.config.getoption("--soak") else QUICK
+    seed = int(os.environ.get("HIGHWATER_SEED", random.SystemRandom().randrange(10**6) if chosen is FORMATS else 1))
     print(f"seed {seed}")
-    for format in sorted(FORMATS, key=lambda format: not format.name.startswith("debezium")):
+    for format in sorted(chosen, key=lambda format: not format.name.startswith("debezium")):
         declare(workshop, format)
-    made = delivered(workshop, seed)
-    workshop.land(*map(feed, FORMATS))
+    made = delivered(workshop, seed, chosen)
+    workshop.land(*map(feed, chosen))
     workshop.build("+corpus_whole", "+corpus_partial", command="run")
     return made
 
@@ -842,7 +850,7 @@ def log(workshop, format: Format) -> list:
     ).collect()
 
 
-@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+@each_format
 def test_every_record_is_counted(corpus, workshop, format):
     landed = workshop.value(f"select count(*) from raw.{feed(format)} where entry = 'record'")
     rows = [row for row in log(workshop, format) if not row.is_derived]
@@ -855,7 +863,7 @@ def test_every_record_is_counted(corpus, workshop, format):
     print(dict(Counter(row.rejection_reason or "accepted" for row in rows)))
 
 
-@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+@each_format
 def test_no_value_changes_in_silence(corpus, workshop, format):
     landed = defaultdict(list)
     for file, line, record in workshop.rows(
@@ -923,7 +931,7 @@ def same(name: str, found, expected) -> bool:
     return found == expected or (found != found and expected != expected)
 
 
-@pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
+@each_format
 def test_names_that_look_like_sql_or_jinja_stay_names(corpus, workshop, format):
     accepted = Counter(row.source_file for row in log(workshop, format) if row.rejection_reason is None)
     for number, name in enumerate(FILE_NAMES, FILES):

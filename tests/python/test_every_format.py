@@ -218,6 +218,7 @@ def test_one_history_in_every_format(every):
     print(f"{HISTORIES} histories, {len(PRODUCERS)} formats, {records} records")
 
 
+@pytest.mark.soak
 def test_the_oracle_notices_places_that_say_nothing(every):
     """Negative control: with one place for all that ties the oracle finds a difference."""
     path = every.folder / "macros/staging/places_in_file.sql"

@@ -150,6 +150,7 @@ def as_exported(value, text):
     return None if value is None else str(value)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("table", EXAMPLES)
 def test_each_example_is_its_export_row_by_row(examples, workshop, table):
     feed, count = EXAMPLES[table]
@@ -171,12 +172,14 @@ REJECTED = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("table", EXAMPLES)
 def test_what_the_examples_reject(examples, workshop, table):
     reasons = workshop.rows(f"select rejection_reason from {table}_changes where rejection_reason is not null")
     assert [row[0] for row in reasons] == REJECTED.get(table, [])
 
 
+@pytest.mark.soak
 def test_records_of_other_tables_are_in_raw(examples, workshop):
     """Of tables that nobody declared, and of no table that a broken record could name."""
     assert workshop.rows(

@@ -14,7 +14,8 @@ import pytest
 from workshop import change
 
 HISTORIES = 240
-ROUNDS = 3
+ROUNDS = 2
+PARTS = 2  # batches that a build takes in at once
 TABLE, FEED = "datastream_histories.histories", "datastream_histories"
 
 
@@ -56,10 +57,10 @@ def random_history(picks: random.Random, with_ties: bool) -> list[tuple]:
 
 
 def delivered_rounds(picks: random.Random, events: list[tuple]) -> list[list[list[tuple]]]:
-    """Spread shuffled events over rounds of one to three batches, with repeated records and repeated batches."""
+    """Spread shuffled events over rounds of batches, with repeated records and repeated batches."""
     events = events + picks.sample(events, picks.randrange(len(events) // 2 + 1))
     picks.shuffle(events)
-    rounds = [[[] for _ in range(3)] for _ in range(ROUNDS)]
+    rounds = [[[] for _ in range(PARTS)] for _ in range(ROUNDS)]
     for event in events:
         picks.choice(picks.choice(rounds)).append(event)
     if picks.random() < 0.3:
@@ -123,7 +124,7 @@ def run_histories(workshop, seed: int, count: int):
     rule = workshop.folder / "models/merged/histories/histories_merged.yml"
     original = rule.read_text()
     for number in range(ROUNDS):
-        for part in range(3):
+        for part in range(PARTS):
             name, records = f"{seed}-{number}-{part}.json", []
             numbers = list(rounds)
             picks.shuffle(numbers)

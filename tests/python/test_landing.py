@@ -224,11 +224,11 @@ def test_tables_that_records_tell(workshop):
     with declared(workshop, feed, "customers", format="debezium-json", layout="records", schema="shop") as reading:
         sources = [{"schema": "shop", "table": "Customers"}, {"schema": "crm", "table": "customers"}]
         path = workshop.deliver(feed, "a/b.json", [*({"op": "c", "source": source} for source in sources), None])
-        assert workshop.land(feed)[feed].records == 3
+        assert workshop.land(feed)[feed].records == 2  # a tombstone says nothing that the delete did not say
         assert landing.undeclared_folders(reading) == []
     name = f"{feed}/a/{path.name}"
     assert entries(workshop, feed, "file") == [(name, None, None)]
-    assert entries(workshop, feed, "record") == [(name, 1, "customers"), (name, 2, "crm.customers"), (name, 3, None)]
+    assert entries(workshop, feed, "record") == [(name, 1, "customers"), (name, 2, "crm.customers")]
 
 
 def test_parquet_files_land_with_their_size_and_hash(workshop):

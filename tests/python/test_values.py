@@ -79,6 +79,7 @@ BROKEN = [
     (b'[{"id": 2000}]', "malformed_record"),
     (b"null", "malformed_record"),
     (b'"text"', "malformed_record"),
+    (b'{"id": 2000}],"x":[{}', "malformed_record"),
     (b"{'id': 2000}", "malformed_record"),
     (b'{"id": 2000, "s": "\xff"}', "not_utf8"),
     (b'{"id": 2000}', "unknown_operation"),

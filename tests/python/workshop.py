@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -22,12 +23,14 @@ class Workshop:
     """A project folder with its own lake, in the Spark session of the test process."""
 
     def __init__(self, folder: Path):
+        self.parsed = (None, None)
         self.folder = folder
         self.landing = folder / "landing"
         self.exports = folder / "exports"
 
     @classmethod
-    def copy_of(cls, project: Path, folder: Path) -> "Workshop":
+    def copy_of(cls, project: Path, folder: Path, systems: tuple[str, ...] = ()) -> "Workshop":
+        """Copy the project with the examples of these systems, or with all of them."""
         for name in COPIED:
             source, target = project / name, folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -37,6 +40,12 @@ class Workshop:
                 shutil.copy(source, target)
         for name in ("landing", "exports"):
             shutil.copytree(project / "examples" / name, folder / name)
+        for path in [*folder.glob("models/*/*/"), *folder.glob("landing/*/"), *folder.glob("exports/*/")]:
+            if systems and not {path.name, path.name.partition("_")[2]} & set(systems):
+                shutil.rmtree(path)
+        settings = folder / "dbt_project.yml"
+        # tables here are small, and a compaction costs as much as the rest: those who test it ask for it
+        settings.write_text(re.sub("pending_percent: .*", "pending_percent: 100000", settings.read_text()))
         (folder / ".spark").symlink_to(project / ".spark")
         os.environ["HIGHWATER_LAKE"] = str(folder / "lake")
         os.environ["HIGHWATER_LANDING"] = str(folder / "landing")
@@ -85,11 +94,20 @@ class Workshop:
         return {name: land(self.spark, declared[name]) for name in feeds or declared}
 
     def dbt(self, *arguments: str):
-        """Run dbt in this process; return its result."""
+        """Run dbt in this process; return its result. What it parsed is kept until a file of the project changes."""
         from dbt.cli.main import dbtRunner
 
         self.spark  # noqa: B018 - dbt adopts the session
-        return dbtRunner().invoke([*arguments, "--quiet"] if "--quiet" not in arguments else list(arguments))
+        state = self.state_of_files()
+        if self.parsed[0] != state:
+            self.parsed = (state, dbtRunner().invoke(["parse", "--quiet"]).result)
+        return dbtRunner(manifest=self.parsed[1]).invoke([*arguments, "--quiet"])
+
+    def state_of_files(self) -> dict[Path, int]:
+        """When each file that dbt parses was last written."""
+        folders = ("macros", "models", "seeds", "snapshots", "tests", "dbt_project.yml")
+        paths = (path for name in folders for path in [self.folder / name, *(self.folder / name).glob("**/*")])
+        return {path: path.stat().st_mtime_ns for path in paths}
 
     def build(self, *selected: str, command: str = "build", **options) -> dict[str, str]:
         """Build the models (with everything before them); return the status of each node by name."""

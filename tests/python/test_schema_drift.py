@@ -95,4 +95,4 @@ def test_a_field_that_is_gone_is_reported_where_absence_says_something(workshop,
     assert dbt.run(["build", "--quiet", "--select", "+shelves"]) == 0
     output = "".join(capsys.readouterr())
     assert "dms_drift/shelves/20260302-091530000.csv: the field v is in no record of its file." in output
-    assert workshop.rows("select rejection_reason from shelves_changes") == [("partial_image",)]
+    assert workshop.rows("select rejection_reason from shelves_changes") == [("wrong_column_count",)]

@@ -44,6 +44,8 @@ def session(**settings: str):
     require_java()
     if not list(JARS.glob("*.jar")):
         raise UsageError(f"no jars in {JARS}; run `make setup` once, with network.")
+    if sys.stderr.isatty():
+        print("starting Spark ...", file=sys.stderr)
     os.environ.setdefault("SPARK_CONF_DIR", str(Path("conf").resolve()))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

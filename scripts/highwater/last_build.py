@@ -62,30 +62,36 @@ def summary(spark) -> str:
             select
                 '{table}' as entity,
                 (select count(*) from lake.{table}) as now,
-                (select count(*) from lake.{table}_merged where is_pending and change_type <> 'truncate') as pending,
-                (select count(*) from lake.rejected_changes where table_name = '{table}') as rejected,
-                coalesce(sum(read), 0) - {_replayed(feeds)} as read,
-                coalesce(sum(tied), 0) as tied,
-                max(landed_at) as newest
-            from lake.ledger
-            where table_name = '{table}'
+                (select count(*) from lake.{table}_merged where is_pending and change_type <> 'truncate') as pending
             """
-            for table, feeds in tables.items()
+            for table in tables
         )
     ).collect()
+    rejected = dict(spark.sql("select table_name, count(*) from lake.rejected_changes group by table_name").collect())
+    ledger = {
+        row.table_name: row
+        for row in spark.sql(
+            "select table_name, sum(read) as read, sum(tied) as tied, max(landed_at) as newest from lake.ledger "
+            "group by table_name"
+        ).collect()
+    }
+    replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
-    lines = [
-        f"  {row.entity:<{width}}  {row.now:>9,} rows now   from {row.read:,} records"
-        + (f", {row.pending:,} pending" if row.pending else "")
-        + (f", {row.rejected:,} rejected (see rejected_changes)" if row.rejected else "")
-        + (f", {row.tied:,} tied (see sequence_ties)" if row.tied else "")
-        for row in counts
-    ]
+    lines = []
+    for table, now, pending in counts:
+        read, tied = (ledger[table].read, ledger[table].tied) if table in ledger else (0, 0)
+        read -= sum(replayed.get((feed, source), 0) for feed, source in map(tuple, tables[table]))
+        lines.append(
+            f"  {table:<{width}}  {now:>9,} rows now   from {read:,} records"
+            + (f", {pending:,} pending" if pending else "")
+            + (f", {rejected[table]:,} rejected (see rejected_changes)" if table in rejected else "")
+            + (f", {tied:,} tied (see sequence_ties)" if tied else "")
+        )
     unassigned = spark.sql("select coalesce(sum(records), 0) from lake.unassigned_records").first()[0]
     if unassigned:
         noun = "record belongs" if unassigned == 1 else "records belong"
         lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")
-    latest = max(counts, key=lambda row: (row.newest is not None, row.newest)).entity
+    latest = max(tables, key=lambda table: ledger[table].newest.timestamp() if table in ledger else 0)
     return "\n".join(
         [
             f"Tables in {lake()}:",
@@ -100,9 +106,12 @@ def summary(spark) -> str:
     )
 
 
-def _replayed(feeds) -> str:
-    """SQL: how many records of a table were read once more."""
-    return " - ".join(
-        f"(select coalesce(sum(file_records), 0) from raw.{feed} where entry = 'replayed' and source_table = '{table}')"
-        for feed, table in feeds
-    )
+def _replayed(spark, feeds: set[str]) -> dict[tuple[str, str], int]:
+    """Return how many records were read once more, by feed and source table."""
+    rows = spark.sql(
+        " union all ".join(
+            f"select '{feed}', source_table, sum(file_records) from raw.{feed} where entry = 'replayed' group by all"
+            for feed in sorted(feeds)
+        )
+    ).collect()
+    return {(feed, table): records for feed, table, records in rows}

@@ -236,9 +236,6 @@ def _values(feed, table, entity, format, columns) -> dict:
         "entity": entity,
         "records": f"{staging.macro}({', '.join(arguments)})",
         "format": staging,
-        "partial_images": staging.has_present,
-        "truncates": staging.truncates,
-        "names_fields": staging.names_fields,
         "columns": columns,
         "contract": contract(),
         "logged": LOGGED,
@@ -268,11 +265,11 @@ def _declare_source(feed: str, table: str, format: str, declared, settings, colu
     entry = _template("source_table.yml", feed=feed, table=table, delivered=delivered)
     path.write_text(opening.rstrip("\n") + "\n" + entry)
     try:
-        declared_feeds()
+        feeds = declared_feeds()
     except UsageError:
         path.write_text(text) if text else path.unlink()
         raise
-    if table not in declared_feeds()[feed].tables:
+    if table not in feeds[feed].tables:
         raise UsageError(
             f"{path}: the list of tables must be the last thing in the file; the new table did not get in."
         )

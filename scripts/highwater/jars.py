@@ -6,12 +6,11 @@ Run by `make setup` as `python -m highwater.jars`; does nothing when the jars ar
 import hashlib
 import os
 import shutil
-import sys
 from pathlib import Path
 
 from highwater.errors import UsageError, leave_with_the_sentence
 from highwater.project import enter_project, require_java
-from highwater.spark import JARS
+from highwater.spark import JARS, java_output_in
 
 PACKAGES = ["io.delta:delta-spark_4.1_2.13:4.4.0"]
 # Spark ships these itself; a second copy on the class path would shadow its own.
@@ -63,31 +62,24 @@ def resolve() -> None:
     print("fetching Delta Lake's jars (14 MB, once) ...")
     log = Path(".spark/resolve.log")
     log.parent.mkdir(exist_ok=True)
-    sys.stdout.flush()
-    outputs = {number: os.dup(number) for number in (1, 2)}
-    with log.open("wb") as handle:  # the resolver reports every repository it asks
-        for number in outputs:
-            os.dup2(handle.fileno(), number)
-        try:
-            builder = SparkSession.builder.master("local[1]")
-            for name, value in {
-                "spark.jars.ivy": str(ivy),
-                "spark.jars.ivySettings": "conf/resolver.xml",
-                "spark.jars.packages": ",".join(PACKAGES),
-                "spark.jars.excludes": ",".join(SPARK_HAS),
-                "spark.ui.enabled": "false",
-            }.items():
-                builder = builder.config(name, value)
+    log.unlink(missing_ok=True)
+    builder = SparkSession.builder.master("local[1]")
+    for name, value in {
+        "spark.jars.ivy": str(ivy),
+        "spark.jars.ivySettings": "conf/resolver.xml",
+        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.jars.excludes": ",".join(SPARK_HAS),
+        "spark.ui.enabled": "false",
+    }.items():
+        builder = builder.config(name, value)
+    try:
+        with java_output_in(log, 1, 2):  # the resolver reports every repository it asks
             builder.getOrCreate().stop()
-        except Exception as error:
-            raise UsageError(
-                "the jars of Delta Lake could not be fetched. The first run needs the network "
-                f"(Maven Central); run `make setup` again with it. The resolver's own words are in {log}."
-            ) from error
-        finally:
-            for number, own in outputs.items():
-                os.dup2(own, number)
-                os.close(own)
+    except Exception as error:
+        raise UsageError(
+            "the jars of Delta Lake could not be fetched. The first run needs the network "
+            f"(Maven Central); run `make setup` again with it. The resolver's own words are in {log}."
+        ) from error
     wrong = differences(ivy / "jars")
     if wrong:
         raise UsageError("the fetched jars are not the pinned ones: " + "; ".join(wrong) + ".")

@@ -56,32 +56,41 @@ def session(**settings: str):
     given = {name.replace("__", "."): value for name, value in settings.items()}
     for name, value in {**profile_settings(), **given}.items():
         builder = builder.config(name, value)
-    with _java_errors_in(lake() / "spark.log"):
-        spark = builder.getOrCreate()
-        spark.sql("create schema if not exists raw")
-        spark.sql("create schema if not exists lake")
-        spark.sql("use lake")
+    log = lake() / "spark.log"
+    try:
+        with java_output_in(log, 2):
+            spark = builder.getOrCreate()
+            spark.sql("create schema if not exists raw")
+            spark.sql("create schema if not exists lake")
+            spark.sql("use lake")
+    except Exception as error:
+        words = str(error).strip().split("\n")[0]
+        raise UsageError(f"Spark did not start: {words} More is in {log}.") from error
     return spark
 
 
 @contextlib.contextmanager
-def _java_errors_in(log: Path):
-    """Give a Java that starts meanwhile this file as its standard error: what matters reaches us as exceptions."""
+def java_output_in(log: Path, *descriptors: int):
+    """Give a Java that starts meanwhile this file as its output: what matters reaches us as exceptions.
+
+    Arguments:
+        log: the file, which is added to. descriptors: 1 for standard output, 2 for standard error.
+    """
     try:
         handle = open(log, "ab")  # noqa: SIM115 - closed below
     except OSError:
         handle = open(os.devnull, "ab")  # noqa: SIM115
-    own = os.dup(2)
+    sys.stdout.flush()
+    own = {number: os.dup(number) for number in descriptors}
     try:
         with handle:
-            os.dup2(handle.fileno(), 2)
+            for number in own:
+                os.dup2(handle.fileno(), number)
         yield
-    except Exception as error:
-        words = str(error).strip().split("\n")[0]
-        raise UsageError(f"Spark did not start: {words} More is in {log}.") from error
     finally:
-        os.dup2(own, 2)
-        os.close(own)
+        for number, copy in own.items():
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 @contextlib.contextmanager

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import yaml
+from highwater.feeds import FAST_LOADER
 from jinja2 import Environment
 from sqlfluff.core.templaters.builtins.dbt import DBT_BUILTINS, DbtMacroWrapper, RelationEmulator
 
 BUILD = os.environ.get("HIGHWATER_LINT_BUILD", "later")
-FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MACRO = re.compile(r"({%-?\s*macro\s+(\w+).*?{%-?\s*endmacro\s*-?%})", re.DOTALL)
 
 

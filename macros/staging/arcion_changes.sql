@@ -1,7 +1,7 @@
 {%- macro arcion_changes(parsed, feed, entity, null_text=none, is_text=true) -%}
     {%- set columns = entity_columns(entity) -%}
     {%- set key = entity_key(entity) -%}
-    {%- set baseline = 'true' if feed_setting(feed, 'role') == 'baseline' else feed_setting(feed, 'baseline', 'is_snapshot') -%}
+    {%- set baseline = baseline_condition(feed, 'is_snapshot') -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ lowest_sequence() }}
@@ -93,10 +93,7 @@ end
         cursor as sequence,
         {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.timestamp as commit_time,
-        case
-            when abs(try_cast(metadata.timestamp as bigint)) < 100000000000000
-                then timestamp_millis(try_cast(metadata.timestamp as bigint))
-        end as changed_at,
+        {{ timestamp_of_millis('metadata.timestamp') | indent(8) }} as changed_at,
         is_baseline,
         source_identity
     from (
@@ -107,30 +104,25 @@ end
         from (
             select
                 *,
-                positions[0] as metadata
+                {{ json_document('mended_cursor', 'struct<
+                    extractorId: string,
+                    timestamp: string,
+                    log: string,
+                    position: string,
+                    logSeqNum: string,
+                    slaveServerId: string,
+                    nodeID: string,
+                    dscId: string,
+                    mutId: string,
+                    partNum: string
+                >') | indent(16) }} as metadata
             from (
                 select
                     *,
-                    {{ json_documents('mended_cursor', 'struct<
-                        extractorId: string,
-                        timestamp: string,
-                        log: string,
-                        position: string,
-                        logSeqNum: string,
-                        slaveServerId: string,
-                        nodeID: string,
-                        dscId: string,
-                        mutId: string,
-                        partNum: string
-                    >') | indent(20) }} as positions
+                    -- line ends of the producer's own documents stand inside its names: "partN um"
+                    regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":') as mended_cursor
                 from (
-                    select
-                        *,
-                        -- line ends of the producer's own documents stand inside its names: "partN um"
-                        regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":') as mended_cursor
-                    from (
-                        {{- parsed | indent(16) }}
-                    )
+                    {{- parsed | indent(12) }}
                 )
             )
         )

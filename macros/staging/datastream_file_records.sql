@@ -1,9 +1,7 @@
 {%- macro datastream_file_records(records, feed, entity) -%}
     {%- set columns = entity_columns(entity) -%}
     {%- set order = feed_setting(feed, 'order') -%}
-    {%- set baseline -%}
-        {{ 'true' if feed_setting(feed, 'role') == 'baseline' else feed_setting(feed, 'baseline', "metadata.read_method like '%backfill%'") }}
-    {%- endset -%}
+    {%- set baseline = baseline_condition(feed, "metadata.read_method like '%backfill%'") -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ lowest_sequence() }}
@@ -20,12 +18,12 @@ end
         case
             when problem is not null then problem
             when text is null then 'not_utf8'
-            when size(documents) <> 1 or documents[0].source_metadata is null then 'malformed_record'
+            when document.source_metadata is null then 'malformed_record'
             {{- unknown_source(feed) | indent(12) }}
         end as problem,
         struct(
             {%- for column in columns %}
-            {{ exact_number("documents[0].payload['" ~ column.field ~ "']", 'text', '$.payload["' ~ column.field ~ '"]', column.data_type) | indent(12) }} as `{{ column.field }}`
+            {{ exact_number("document.payload['" ~ column.field ~ "']", 'text', '$.payload["' ~ column.field ~ '"]', column.data_type) | indent(12) }} as `{{ column.field }}`
             {{- ',' if not loop.last }}
             {%- endfor %}
         ) as fields,
@@ -51,29 +49,21 @@ end
             select
                 *,
                 struct(
-                    documents[0].read_method,
-                    documents[0].stream_name,
-                    documents[0].source_timestamp,
-                    documents[0].sort_keys,
-                    documents[0].source_metadata.change_type
+                    document.read_method,
+                    document.stream_name,
+                    document.source_timestamp,
+                    document.sort_keys,
+                    document.source_metadata.change_type
                 ) as metadata
             from (
-                select
-                    *,
-                    {{ json_documents('text', 'struct<
-                        read_method: string,
-                        stream_name: string,
-                        source_timestamp: string,
-                        sort_keys: array<string>,
-                        source_metadata: struct<change_type: string>,
-                        payload: map<string, string>
-                    >') | indent(20) }} as documents
-                from (
-                    select
-                        *,
-                        {{ json_text('record') | indent(24) }} as text
-                    from {{ records }}
-                )
+                {{- json_records(records, 'struct<
+                    read_method: string,
+                    stream_name: string,
+                    source_timestamp: string,
+                    sort_keys: array<string>,
+                    source_metadata: struct<change_type: string>,
+                    payload: map<string, string>
+                >') | indent(12) }}
             )
         )
     )

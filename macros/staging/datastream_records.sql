@@ -1,8 +1,7 @@
 {%- macro datastream_records(records, feed, entity) -%}
     {%- set columns = entity_columns(entity) -%}
     {%- set order = feed_setting(feed, 'order', 'change_sequence_number') -%}
-    {%- set is_baseline_feed = feed_setting(feed, 'role') == 'baseline' -%}
-    {%- set baseline = 'true' if is_baseline_feed else feed_setting(feed, 'baseline') -%}
+    {%- set baseline = baseline_condition(feed) -%}
     {%- set type -%}
         struct<
             {%- for column in columns %}
@@ -62,10 +61,7 @@
         {%- endif %}
         {{ sequence_in_epoch(feed, sequence_of_change) | indent(8) }} as change_sequence_number,
         metadata.source_timestamp as commit_time,
-        case
-            when abs(try_cast(metadata.source_timestamp as bigint)) < 100000000000000
-                then timestamp_millis(try_cast(metadata.source_timestamp as bigint))
-        end as changed_at,
+        {{ timestamp_of_millis('metadata.source_timestamp') | indent(8) }} as changed_at,
         {{ 'is_baseline' if baseline else 'false as is_baseline' }},
         cast(null as string) as source_identity
     from (
@@ -83,12 +79,7 @@
             coalesce({{ baseline }}, false) as is_baseline
             {%- endif %}
         from (
-            select
-                *,
-                {{ json_text('record') | indent(16) }} as text,
-                {{ json_documents('text', type) | indent(16) }} as documents,
-                case when size(documents) = 1 then documents[0] end as document
-            from {{ records }}
+            {{- json_records(records, type) | indent(8) }}
         )
     )
 {%- endmacro -%}

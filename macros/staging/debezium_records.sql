@@ -2,7 +2,7 @@
     {%- set columns = entity_columns(entity) -%}
     {%- set is_flattened = feed_setting(feed, 'form', 'envelope') == 'flattened' -%}
     {%- set connector = feed_setting(feed, 'connector') -%}
-    {%- set baseline = 'true' if feed_setting(feed, 'role') == 'baseline' else feed_setting(feed, 'baseline', "metadata.op = 'r'") -%}
+    {%- set baseline = baseline_condition(feed, "metadata.op = 'r'") -%}
     {%- set unavailable = feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value') -%}
     {%- set source_fields = [
         'name', 'server_id', 'ts_ms', 'snapshot', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn', 'commit_lsn',
@@ -42,7 +42,7 @@ end
             {%- endfor %}
         ) as fields,
         -- a value that the connector did not have is absent, not changed
-        map_keys(map_filter(image, (field, value) -> {{ _is_available('value', unavailable) }})) as present,
+        map_keys(image) as present,
         struct(
             {%- for column in columns if column.name in entity_key(entity) %}
             {{ debezium_value("old_image['" ~ column.field ~ "']", column, feed) | indent(12) }} as `{{ column.field }}`
@@ -60,10 +60,7 @@ end
         {{ debezium_sequence('metadata', connector, as_delivered=true) }} as sequence,
         {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.ts_ms as commit_time,
-        case
-            when abs(try_cast(metadata.ts_ms as bigint)) < 100000000000000
-                then timestamp_millis(try_cast(metadata.ts_ms as bigint))
-        end as changed_at,
+        {{ timestamp_of_millis('metadata.ts_ms') | indent(8) }} as changed_at,
         is_baseline,
         source_identity
     from (
@@ -84,7 +81,7 @@ end
 {%- macro _debezium_envelopes(records, source_fields, envelope, unavailable) %}
     select
         *,
-        size(documents) = 1 and envelope.op is not null as is_readable,
+        envelope.op is not null as is_readable,
         struct(
             envelope.op,
             {%- for name in source_fields %}
@@ -101,19 +98,10 @@ end
             *,
             -- with a schema the envelope is the payload
             coalesce(
-                documents[0].payload,
-                struct(documents[0].before, documents[0].after, documents[0].source, documents[0].op)
+                document.payload, struct(document.before, document.after, document.source, document.op)
             ) as envelope
         from (
-            select
-                *,
-                {{ json_documents('text', 'struct<payload: ' ~ envelope ~ ', ' ~ (envelope[7:] | trim)) | indent(16) }} as documents
-            from (
-                select
-                    *,
-                    {{ json_text('record') | indent(20) }} as text
-                from {{ records }}
-            )
+            {{- json_records(records, 'struct<payload: ' ~ envelope ~ ', ' ~ (envelope[7:] | trim)) | indent(8) }}
         )
     )
 {%- endmacro -%}
@@ -121,7 +109,7 @@ end
 {%- macro _debezium_flattened(records, source_fields, unavailable) %}
     select
         *,
-        size(documents) = 1 and document is not null as is_readable,
+        document is not null as is_readable,
         struct(
             coalesce(document['__op'], case when document['__deleted'] = 'true' then 'd' when document['__deleted'] = 'false' then 'u' end) as op,
             {%- for name in source_fields %}
@@ -134,20 +122,7 @@ end
         ) as image,
         cast(null as map<string, string>) as old_image
     from (
-        select
-            *,
-            documents[0] as document
-        from (
-            select
-                *,
-                {{ json_documents('text', 'map<string, string>') | indent(16) }} as documents
-            from (
-                select
-                    *,
-                    {{ json_text('record') | indent(20) }} as text
-                from {{ records }}
-            )
-        )
+        {{- json_records(records, 'map<string, string>') | indent(4) }}
     )
 {%- endmacro -%}
 

@@ -5,9 +5,7 @@
     {%- set sequence_column = feed_setting(feed, 'sequence_column') -%}
     {%- set timestamp_column = feed_setting(feed, 'timestamp_column') -%}
     {%- set source_name = feed ~ '.' ~ table -%}
-    {%- set baseline -%}
-        {{ 'true' if feed_setting(feed, 'role') == 'baseline' else feed_setting(feed, 'baseline', "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'") }}
-    {%- endset -%}
+    {%- set baseline = baseline_condition(feed, "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'") -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ lowest_sequence() }}

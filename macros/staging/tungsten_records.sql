@@ -3,7 +3,7 @@
     {%- set stage = feed_setting(feed, 'columns', ['opcode', 'seqno', 'row_id', 'commit_timestamp']) -%}
     {%- set delivered = stage + delivered_columns(feed, table) -%}
     {%- set has_header = feed_setting(feed, 'header', false) -%}
-    {%- set is_baseline = 'true' if feed_setting(feed, 'role') == 'baseline' else feed_setting(feed, 'baseline', 'false') -%}
+    {%- set baseline = baseline_condition(feed, 'false') -%}
     {%- set has_service = 'service' in stage -%}
     {%- set sequence -%}
 case
@@ -55,7 +55,7 @@ end
         select
             *,
             {{ 'metadata.service' if has_service else 'cast(null as string)' }} as source_identity,
-            {{ is_baseline }} as is_baseline
+            {{ baseline }} as is_baseline
         from (
             select
                 *,

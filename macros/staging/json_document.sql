@@ -1,4 +1,4 @@
-{%- macro json_documents(text, type) -%}
+{%- macro json_document(text, type) -%}
     {%- set is_struct = type.startswith('struct<') -%}
     {%- set element = 'struct<`end of record`: string, ' ~ type[7:] if is_struct else type -%}
 -- from_json goes on behind what it cannot read, and does not look behind the end: so it has to say that it met
@@ -13,7 +13,7 @@ get(transform(
     )),
     found -> if(
         found.unreadable is null and size(found.documents) = 2 and get(found.documents, 1)['end of record'] = 'true',
-        slice(found.documents, 1, 1),
+        get(found.documents, 0),
         null
     )
 ), 0)

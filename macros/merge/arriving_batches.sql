@@ -6,13 +6,16 @@
         {{ return(arriving) }}
     {%- endif -%}
     {%- set marks = {} -%}
+    {%- set applied = [0] -%}
     {%- if is_incremental() -%}
         {%- do _refuse_other_types(entity) -%}
         {%- for mark in run_query(
-            'select feed, max(landing_batch), max(log_batch) from ' ~ this ~ ' group by feed'
+            "select feed, max(landing_batch), max(log_batch), max(case when verdict = 'applied' then log_batch end) from "
+            ~ this ~ ' group by feed'
         ).rows -%}
             {%- do marks.update({mark[0]: mark[1] | int}) -%}
             {%- do arriving.update({'log_batch': [arriving.log_batch, (mark[2] | int) + 1] | max}) -%}
+            {%- do applied.append((mark[3] or 0) | int) -%}
         {%- endfor -%}
     {%- endif -%}
     {%- for relation in staged -%}
@@ -20,24 +23,36 @@
         {%- do arriving.staged.append({'relation': relation, 'feed': feed, 'mark': marks.get(feed, 0)}) -%}
     {%- endfor -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
-    {%- if is_incremental() -%}
-        {%- for source in arriving.staged -%}
-            {%- set count = run_query(
-                'select count(*) from ' ~ source.relation ~ ' where landing_batch > ' ~ source.mark
-            ).rows[0][0] | int -%}
-            {%- do arriving.update({'rows': arriving.rows + count}) -%}
-        {%- endfor -%}
-        {%- if arriving.rows > 0 -%}
-            {%- do arriving.update({'standing': _standing_relations(entity)}) -%}
-        {%- endif -%}
+    {%- if is_incremental() or truncates -%}
+        {%- do _count_batches(arriving, truncates) -%}
     {%- endif -%}
-    {%- if truncates and (arriving.rows > 0 or not is_incremental()) -%}
+    {%- if is_incremental() and arriving.rows > 0 -%}
+        {%- do arriving.update({'standing': _standing_relations(entity, applied | max)}) -%}
+    {%- endif -%}
+    {%- if truncates and arriving.rows > 0 -%}
         {%- do _find_truncates(arriving) -%}
     {%- endif -%}
     {{ return(arriving) }}
 {%- endmacro -%}
 
-{%- macro _standing_relations(entity) -%}
+{%- macro _count_batches(arriving, truncates) -%}
+    {%- for source in arriving.staged -%}
+        {%- set batches = run_query(
+            "select landing_batch, unix_micros(landed_at), count(*)"
+            ~ (
+                ", max(change_sequence_number) filter (where rejection_reason is null and change_type = 'truncate')"
+                ~ ", max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as int)) filter (where rejection_reason is null)"
+                if truncates else ''
+            )
+            ~ " from " ~ source.relation ~ " where landing_batch > " ~ source.mark
+            ~ " group by landing_batch, landed_at order by landing_batch"
+        ).rows -%}
+        {%- do source.update({'batches': batches}) -%}
+        {%- do arriving.update({'rows': arriving.rows + batches | map(attribute=2) | map('int') | sum}) -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{%- macro _standing_relations(entity, last_applied) -%}
     {#- What there is: the merged table, and changes of this log that it has not taken in yet (after a kill). -#}
     {%- set merged = adapter.get_relation(this.database, this.schema, entity ~ '_merged') -%}
     {%- if not merged -%}
@@ -45,9 +60,8 @@
     {%- endif -%}
     {%- set taken_in = (run_query('select max(log_batch) from ' ~ merged).rows[0][0] or 0) | int -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}
-    {%- set left = "verdict = 'applied' and log_batch > " ~ taken_in -%}
-    {%- if run_query('select 1 from ' ~ this ~ ' where ' ~ left ~ ' limit 1').rows | length > 0 -%}
-        {%- do standing.append({'name': this, 'where': left}) -%}
+    {%- if last_applied > taken_in -%}
+        {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}
     {%- endif -%}
     {{ return(standing) }}
 {%- endmacro -%}
@@ -65,17 +79,11 @@
     {%- endfor -%}
     {%- for source in arriving.staged -%}
         {%- set epochs = feed_setting(source.feed, 'epochs', []) -%}
-        {%- for batch in run_query(
-            "select landing_batch, unix_micros(landed_at), "
-            ~ "max(case when change_type = 'truncate' then change_sequence_number end), "
-            ~ "max(conv(substr(change_sequence_number, 1, 16), 16, 10)) "
-            ~ "from " ~ source.relation ~ " where landing_batch > " ~ source.mark ~ " and rejection_reason is null "
-            ~ "group by landing_batch, landed_at order by landing_batch"
-        ).rows -%}
-            {%- if batch[2] -%}
-                {%- do arriving.truncates.append({'sequence': batch[2], 'landed_at': batch[1]}) -%}
+        {%- for batch in source.batches -%}
+            {%- if batch[3] -%}
+                {%- do arriving.truncates.append({'sequence': batch[3], 'landed_at': batch[1]}) -%}
             {%- endif -%}
-            {%- for epoch in epochs[:batch[3] | int] if epoch.get('resync') -%}
+            {%- for epoch in epochs[:(batch[4] or 0) | int] if epoch.get('resync') -%}
                 {#- a new baseline has begun: what it does not hold is gone -#}
                 {%- set number = epochs.index(epoch) + 1 -%}
                 {%- set start = '%016x' % number -%}

@@ -6,7 +6,7 @@
             "select 1 from " ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in ~ " limit 1"
         ).rows | length -%}
             {%- set nothing = ', cast(null as array<string>) as present_columns' if entity_setting(entity, 'partial_images', false) else '' -%}
-            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false -- everything is taken in') }}
+            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false ' ~ _all_taken_in()) }}
         {%- endif -%}
     {%- endif -%}
     {%- set applied = "verdict = 'applied' and log_batch > " ~ taken_in -%}
@@ -32,4 +32,9 @@
 
 {%- macro _fold_columns() -%}
     {{ return(['column_orders', 'deleted_order', 'is_complete']) }}
+{%- endmacro -%}
+
+{%- macro _all_taken_in() -%}
+    {#- The mark of a statement that has no row; the merge looks for it and does not ask the lake again. -#}
+    {{ return('-- everything is taken in') }}
 {%- endmacro -%}

@@ -5,6 +5,6 @@
         + entity_columns(entity) | map(attribute='name') | list
         + contract_columns() | reject('in', ['present_columns', 'is_derived', 'rejection_reason', 'rejection_detail', 'record']) | list
         + ['log_batch']
-        + (['column_orders', 'deleted_order', 'is_complete'] if entity_setting(entity, 'partial_images', false) else [])
+        + (_fold_columns() if entity_setting(entity, 'partial_images', false) else [])
     ) }}
 {%- endmacro -%}

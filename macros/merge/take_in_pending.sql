@@ -1,6 +1,6 @@
 {%- macro take_in_pending(merged, changes, entity) -%}
     {%- set key = entity_key(entity) -%}
-    {%- if not run_query('select 1 from ' ~ changes ~ ' limit 1').rows | length -%}
+    {%- if _all_taken_in() in model.compiled_code -%}
         {{ return("select 'nothing to take in'") }}
     {%- endif -%}
     merge into {{ merged }} as pending

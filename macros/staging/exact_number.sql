@@ -2,7 +2,7 @@
     {%- if data_type.startswith('decimal') and _decimal_digits(data_type)[0] > 15 -%}
 case
     -- from_json passes JSON numbers through a double: long ones are taken from the text itself
-    when {{ text }} rlike '[0-9.]{17}|[0-9]{16}[eE]'
+    when {{ text }} rlike '[:,\\[][ \t\r\n]*-?[0-9.]{16}[0-9.eE]'
         then coalesce(
             -- a variant holds 38 digits of a number, and no document that has a name twice
             case

@@ -192,14 +192,16 @@ def _export_positions(system, folder: str, files) -> dict[str, str]:
     return positions
 
 
-def _read_files(options: ReadOptions, root: str):
-    """Return the function that Spark runs on each partition of the list of files."""
+def _read_files(options: ReadOptions, root: str, counted):
+    """Return the function that Spark runs on each partition of the list of files; it adds up the records read."""
 
     def entries(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         system, _ = filesystem(root)
         for batch in batches:
             for file in batch.to_pylist():
-                yield from _read_file(system, options, file)
+                for found in _read_file(system, options, file):
+                    counted.add(sum(found.column("file_records").drop_null().to_pylist()))
+                    yield found
 
     return entries
 
@@ -278,7 +280,14 @@ def _known_files(spark, feed: Feed) -> dict[str, dict]:
         select
             source_file,
             max_by(
-                struct(file_size, unix_micros(file_modified_at) as modified, file_hash, landing_batch), landing_batch
+                struct(
+                    file_size,
+                    unix_micros(file_modified_at) as modified,
+                    file_hash,
+                    landing_batch,
+                    unix_micros(landed_at) as landed
+                ),
+                landing_batch
             ) as entry
         from {feed.raw_table}
         where entry <> 'record'
@@ -320,12 +329,17 @@ def _batches(files: list[DeliveredFile]) -> Iterator[list[DeliveredFile]]:
 
 def next_batch(spark, feed: Feed) -> tuple[int, datetime]:
     """Return number and time of the next batch; both come from the raw table, so that they always increase."""
-    last, at = spark.sql(
-        f"select max(landing_batch), max(unix_micros(landed_at)) from {feed.raw_table} where entry <> 'record'"
-    ).first()
+    return _batch_after(
+        *spark.sql(
+            f"select max(landing_batch), max(unix_micros(landed_at)) from {feed.raw_table} where entry <> 'record'"
+        ).first()
+    )
+
+
+def _batch_after(last: int | None, landed: int | None) -> tuple[int, datetime]:
     now = datetime.now(timezone.utc)
-    if at is not None:
-        previous = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=at)
+    if landed is not None:
+        previous = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=landed)
         now = max(now, previous + timedelta(microseconds=1))
     return (last or 0) + 1, now
 
@@ -388,18 +402,21 @@ def land(spark, feed: Feed) -> Landed:
     create_raw_table(spark, feed)
     known = _known_files(spark, feed)
     new, changed = _new_and_changed(feed, known)
-    result.newest_batch = max((entry["landing_batch"] for entry in known.values()), default=0)
+    last = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(None, None))
+    result.newest_batch = last[0] or 0
     result.changed = [file.source_file for file in changed]
     result.undeclared = undeclared_folders(feed)
     for batch in _batches(new):
-        number, at = next_batch(spark, feed)
+        number, at = _batch_after(*last)
+        last = (number, _micros(at))
         size = sum(file.size for file in batch)
         rows = [(file.path, file.source_file, file.table, file.size, file.modified_at, file.position) for file in batch]
         cores = spark.sparkContext.defaultParallelism
         tasks = max(min(cores, len(batch)), min(len(batch), size // TASK_BYTES))
         schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
         frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
-        frame = frame.mapInArrow(_read_files(feed.options, feed.root), _spark_schema())
+        counted = spark.sparkContext.accumulator(0)
+        frame = frame.mapInArrow(_read_files(feed.options, feed.root, counted), _spark_schema())
         label = f"{feed.name}: reading {len(batch):,} files, {size / 1e6:,.1f} MB"
         try:
             with _progress(spark, label):
@@ -409,9 +426,7 @@ def land(spark, feed: Feed) -> Landed:
             raise
         result.newest_batch = number
         result.files += len(batch)
-        result.records += spark.sql(
-            f"select sum(file_records) from {feed.raw_table} where entry = 'file' and landing_batch = {number}"
-        ).first()[0]
+        result.records += counted.value
     result.seconds = time.monotonic() - started
     return result
 

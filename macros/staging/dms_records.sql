@@ -37,6 +37,8 @@ end
             when {{ _lacks('fields', columns | map(attribute='field') | list) }} then 'wrong_column_count'
             {%- elif not has_names %}
             when values_delivered not in ({{ delivered | length }}, {{ delivered | length + 1 }}) then 'wrong_column_count'
+            -- a change that lost a value, not a row of a full load
+            when not has_operation and not is_baseline and fields['1'] in ('I', 'U', 'D') then 'wrong_column_count'
             {%- endif %}
         end as problem,
         struct(

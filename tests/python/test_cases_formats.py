@@ -6,11 +6,14 @@ builds, three batches each, carry all of them.
 
 import itertools
 import json
+import re
 from collections import defaultdict
 
 import pytest
+from conftest import PROJECT
 
 STEPS = 6
+FORMATS_DOC = PROJECT / "docs/formats.md"
 
 
 # ---------------------------------------------------------------- Tungsten, mysql dialect
@@ -313,9 +316,21 @@ ARCION = {
         ],
         {"1": ("a1", "b3", True)},
     ),
-    "null-key": (
-        [[ins(commit_log(1, 1), None, "lost", ""), ins(commit_log(1, 2), "1", "a", "b")]],
-        {"1": ("a", "b", True)},
+    "A8": (
+        [[ins(commit_log(1, 1), None, "lost", ""), ins(commit_log(1, 2), "1", None, "b")]],
+        {"1": (None, "b", True)},
+    ),
+    "A14": (
+        [
+            [
+                ins(commit_log(1, 1), "1", "a", "b"),
+                lambda case: json.dumps(upd(commit_log(2, 1), "1", a="cut")(case))[:-40],
+                upd(commit_log(3, 1)[:-20], "1", a="cut cursor"),
+                upd("", "1", a="no cursor"),
+                upd(commit_log(4, 1), "1", b="last"),
+            ]
+        ],
+        {"1": ("a", "last", True)},
     ),
 }
 ARCION_VERDICTS = {
@@ -326,7 +341,75 @@ ARCION_VERDICTS = {
     "fold": ["applied", "applied", "applied"],
     "fold-backwards": ["applied", "applied", "superseded"],
     "fold-twice": ["applied", "applied", "duplicate", "duplicate"],
-    "null-key": ["applied", "rejected null_key"],
+    "A8": ["applied", "rejected null_key"],
+    "A14": ["applied", "applied", "rejected malformed_record", *["rejected unreadable_sequence"] * 2],
+}
+
+# ---------------------------------------------------------------- Arcion, CSV with headers
+
+CHANGED = [f"{column}_{part}" for column in ("case_name", "id", "a", "b") for part in ("NEW", "OLD", "EXISTS")]
+CHANGED += ["optype", "cursor", "operationcounts"]
+
+
+def in_csv(values, case=None):
+    """A line; what has to be quoted is, and a value that is quoted already stays."""
+    cells = [case if value is CASE else value for value in values]
+    return ",".join(cell if cell[:1] == '"' else f'"{cell}"' if "," in cell else cell for cell in cells) + "\n"
+
+
+CASE = object()
+
+
+def snapshot(*rows, header=("case_name", "id", "a", "b")):
+    return lambda case: in_csv(header) + "".join(in_csv(row, case) for row in rows)
+
+
+def inserts(*rows, header=CHANGED, missing=0):
+    """A file of inserts (number of the change, key, a, b), in the order of its header."""
+
+    def file(case):
+        text = in_csv(header)
+        for number, key, a, b in rows:
+            values = {"optype": "I", "operationcounts": "{}"}
+            values["cursor"] = '"' + log_file("log-bin.000001", number).replace('"', '""') + '"'
+            for column, value in {"case_name": case, "id": key, "a": a, "b": b}.items():
+                for name in {column, "c"} if column == "b" else {column}:
+                    values |= {f"{name}_NEW": value, f"{name}_OLD": "NULL", f"{name}_EXISTS": "1"}
+            text += in_csv([values[name] for name in header][: len(header) - missing])
+        return text
+
+    return file
+
+
+# case -> batches of files, rows
+ARCION_CSV = {
+    "A8": ([[inserts((1, "1", "NULL", '"NULL"'))]], {"1": (None, "NULL")}),
+    "A11": (
+        [[snapshot((CASE, "7", "snapshot", "row"))], [inserts((1, "7", "change", "row"))]],
+        {"7": ("change", "row")},
+    ),
+    "A12": (
+        [[inserts((1, "1", "later", "change"))], [snapshot((CASE, "0", " AFRICA ", "AFRICA"), (CASE, "1", "s", "s"))]],
+        {"0": (" AFRICA ", "AFRICA"), "1": ("later", "change")},
+    ),
+    "A13": (
+        [
+            [
+                inserts((1, "1", "a", "b")),
+                inserts((2, "2", "a", "b"), header=CHANGED[::-1]),
+                inserts((3, "3", "a", "b"), header=[name.replace("b_", "c_") for name in CHANGED]),
+            ]
+        ],
+        {"1": ("a", "b"), "2": ("a", "b")},
+    ),
+    "A18": ([[lambda case: "", inserts(), inserts((1, "1", "a", "b"), missing=1)]], {}),
+}
+ARCION_CSV_VERDICTS = {
+    "A8": ["applied"],
+    "A11": ["applied", "applied"],
+    "A12": ["applied", "applied", "superseded"],
+    "A13": ["applied", "applied", "rejected wrong_column_count"],
+    "A18": ["rejected wrong_column_count"],
 }
 
 # ---------------------------------------------------------------- Debezium, MySQL connector
@@ -456,6 +539,18 @@ DEBEZIUM = {
         [[debezium("u", 5, "a", "5", other=UNAVAILABLE)], [debezium("c", 1, "a", "1", other="base")]],
         {"a": ("5", "base")},
     ),
+    "13-positions-go-back-between-batches": (
+        [[debezium("c", 9, "a", "9")], [debezium("c", 5, "b", "5")]],
+        {"a": ("9", "o"), "b": ("5", "o")},
+    ),
+    "15-two-partial-updates": (
+        [
+            [debezium("c", 1, "a", "1", other="kept")],
+            [debezium("u", 2, "a", "2", other=UNAVAILABLE), debezium("u", 3, "a", UNAVAILABLE, other="new")],
+        ],
+        {"a": ("2", "new")},
+    ),
+    "17-tombstone": ([[debezium("c", 1, "a", "1"), debezium("d", 2, "a"), lambda case: "null"]], {}),
     "19-snapshot-row-after-changes": (
         [[debezium("u", 5, "a", "5")], [debezium("r", 99, "a", "snapshot", snapshot="true")]],
         {"a": ("5", "o")},
@@ -484,6 +579,9 @@ def live(workshop):
         "debezium-json",
         {"connector": "mysql"},
     )
+    workshop.add_table(
+        "arcion_sheets.sheet_rows", "case_name:string,id:string", "a:string,b:string", "arcion-csv", {"header": "true"}
+    )
     for step in range(STEPS):
         for case, (batches, _) in TUNGSTEN.items():
             for number, rows in enumerate(batch_of(batches, step) or []):
@@ -494,15 +592,22 @@ def live(workshop):
             for case, (batches, _) in cases.items():
                 records = batch_of(batches, step)
                 if records:
-                    workshop.deliver(table, f"{case}-{step}.json", [record(case) for record in records])
-        workshop.land("tungsten_cases", "arcion_cases", "debezium_cases")
+                    records = [record(case) for record in records]
+                    lines = [record if isinstance(record, str) else json.dumps(record) for record in records]
+                    workshop.deliver(table, f"{case}-{step}.json", "\n".join(lines) + "\n")
+        for case, (batches, _) in ARCION_CSV.items():
+            for number, file in enumerate(batch_of(batches, step) or []):
+                workshop.deliver("arcion_sheets.sheet_rows", f"{case}-{step}-{number}.csv", file(case))
+        workshop.land("tungsten_cases", "arcion_cases", "debezium_cases", "arcion_sheets")
         if step % 3 == 2:
-            workshop.build("+tungsten_rows", "+arcion_rows", "+debezium_rows", command="run")
+            workshop.build("+tungsten_rows", "+arcion_rows", "+debezium_rows", "+sheet_rows", command="run")
     live = defaultdict(lambda: defaultdict(dict))
     for name, key, v in workshop.rows("select case_name, id, v from tungsten_rows"):
         live["tungsten"][name][key] = v
     for name, key, v, other in workshop.rows("select case_name, id, v, other from debezium_rows"):
         live["debezium"][name][key] = (v, other)
+    for name, key, *values in workshop.rows("select case_name, id, a, b from sheet_rows"):
+        live["arcion_csv"][name][key] = tuple(values)
     for name, key, *values in workshop.rows(
         "select case_name, id, a, b, is_complete from arcion_rows_merged where not is_deleted and "
         "(is_pending or (case_name, id) not in (select case_name, id from arcion_rows_merged where is_pending))"
@@ -521,6 +626,11 @@ def test_arcion(live, case):
     assert live["arcion"][case] == ARCION[case][1]
 
 
+@pytest.mark.parametrize("case", ARCION_CSV)
+def test_arcion_csv(live, case):
+    assert live["arcion_csv"][case] == ARCION_CSV[case][1]
+
+
 @pytest.mark.parametrize("case", DEBEZIUM)
 def test_debezium(live, case):
     assert live["debezium"][case] == DEBEZIUM[case][1]
@@ -530,7 +640,7 @@ def verdicts(workshop, entity, case):
     return [
         " ".join(filter(None, row))
         for row in workshop.rows(
-            f"select verdict, rejection_reason from {entity}_changes where source_file like '%/{case}-_.json' "
+            f"select verdict, rejection_reason from {entity}_changes where source_file like '%/{case}-_%' "
             "and not is_derived order by landing_batch, source_line, verdict"
         )
     ]
@@ -539,6 +649,19 @@ def verdicts(workshop, entity, case):
 @pytest.mark.parametrize("case", ARCION_VERDICTS)
 def test_arcion_verdicts(live, workshop, case):
     assert sorted(verdicts(workshop, "arcion_rows", case)) == sorted(ARCION_VERDICTS[case])
+
+
+@pytest.mark.parametrize("case", ARCION_CSV_VERDICTS)
+def test_arcion_csv_verdicts(live, workshop, case):
+    assert sorted(verdicts(workshop, "sheet_rows", case)) == sorted(ARCION_CSV_VERDICTS[case])
+
+
+def test_a8_nulls_that_may_be_the_word_are_counted(live, workshop):
+    """The query of docs/formats.md."""
+    (query,) = re.findall(r"```sql\n(select count\(\*\) as ambiguous_null.*?)```", FORMATS_DOC.read_text(), re.S)
+    query = query.replace("lake.regions_changes", "arcion_rows_changes").replace("r_comment", "a")
+    assert workshop.value(query + " and case_name = 'A8'") == 1
+    assert workshop.value(query) > 1  # A7 sets it to NULL too
 
 
 def test_the_view_shows_folded_rows_without_their_orders(live, workshop):

@@ -22,6 +22,8 @@ from highwater.feeds import declared_feeds
 from producers import LONG_AGO, TUNGSTEN, DatastreamAvro, Delimited, log_and_offset, unscaled
 from strict import Unfit
 
+pytestmark = pytest.mark.long
+
 FILES = 80  # of each format
 COLUMNS = {
     "id": "int",
@@ -440,9 +442,12 @@ class DmsCsv(Format):
     def read(self, record, header):
         values = strict.values_of_line(record, self.dialect)
         names = [*self.columns, *COLUMNS]
-        operation = word(self.WORDS, str(values.pop(0)).upper()) if len(values) == len(names) + 1 else "insert"
-        if len(values) != len(names):
+        if len(values) == len(names) + 1:
+            operation = word(self.WORDS, str(values.pop(0)).upper())
+        elif len(values) != len(names) or values[0] in self.WORDS:
             raise Unfit("columns")
+        else:
+            operation = "insert"
         row = dict(zip(names, values, strict=True))
         if not re.fullmatch("[0-9]{35}", row["AR_H_CHANGE_SEQ"] or ""):
             raise Unfit("sequence")

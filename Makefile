@@ -1,6 +1,6 @@
 # Every target works on a fresh clone that has Python 3.10+ and Java 17+; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test soak bench lint docs clean
+.PHONY: help setup build test long soak bench lint docs clean
 BIN := .venv/bin
 
 help:  ## list the targets
@@ -12,10 +12,13 @@ setup: .venv/ready  ## environment, jars, dbt packages (once)
 build: setup  ## land the examples, build and test every model, say what is where
 	@$(BIN)/highwater build
 
-test: setup  ## the whole test suite, real Spark and Delta
+test: setup  ## the test suite, real Spark and Delta
 	@$(BIN)/pytest
 
-soak: setup  ## the long runs too: many histories, kills, big files
+long: setup  ## the tests that ten minutes do not hold; CI runs them too
+	@$(BIN)/pytest --long
+
+soak: setup  ## everything, also many histories, kills, big files: hours
 	@$(BIN)/pytest --soak
 
 bench: setup  ## landing and staging against Spark's own readers, as ratios

@@ -12,14 +12,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 def pytest_addoption(parser):
-    parser.addoption("--soak", action="store_true", help="run the long tests too")
+    parser.addoption("--long", action="store_true", help="run the tests that take minutes instead of the others")
+    parser.addoption("--soak", action="store_true", help="run all tests, also those that take an hour")
 
 
 def pytest_collection_modifyitems(config, items):
-    chosen = config.getoption("--soak")
-    for item in items:
-        if item.get_closest_marker("soak") and not chosen:
-            item.add_marker(pytest.mark.skip(reason="long: make soak"))
+    if config.getoption("--soak"):
+        return
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("soak") or bool(item.get_closest_marker("long")) != config.getoption("--long")
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
 
 
 # The tables that tests use, beside the example; all are declared before the first build.

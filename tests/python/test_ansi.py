@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 MODELS = [
     "stg_datastream_types__readings_changes",
     "stg_datastream_user1__customers_changes",

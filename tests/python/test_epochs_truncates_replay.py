@@ -5,6 +5,8 @@ import json
 import pytest
 from highwater.errors import UsageError
 
+pytestmark = pytest.mark.long
+
 
 def bill(op, lsn, key, total="1", table="bills", note="n", name="erp"):
     """A record of Debezium's PostgreSQL connector; decimals are written as text."""

@@ -193,6 +193,7 @@ def test_random_histories(workshop):
     workshop.build("+histories")
 
 
+@pytest.mark.long
 def test_the_oracle_notices_a_wrong_order(workshop, monkeypatch):
     """Negative control: with sequences compared as text the oracle finds a difference."""
     path = workshop.folder / "macros/staging/sortable_sequence.sql"

@@ -158,6 +158,7 @@ def test_a_kill_before_the_commit_leaves_nothing_and_the_next_run_lands_it_once(
     assert len(landed(workshop, "killed.json")) == 1
 
 
+@pytest.mark.long
 def test_many_files_are_cut_into_batches(workshop, monkeypatch):
     monkeypatch.setattr(landing, "BATCH_FILES", 2)
     for number in range(5):

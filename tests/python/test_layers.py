@@ -6,6 +6,8 @@ import random
 import pytest
 from workshop import change
 
+pytestmark = pytest.mark.long
+
 TABLE, FEED = "datastream_views.viewed", "datastream_views"
 
 

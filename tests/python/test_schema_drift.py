@@ -3,6 +3,8 @@
 import pytest
 from workshop import change
 
+pytestmark = pytest.mark.long
+
 TABLE = "datastream_drift.drifting"
 STAGING = "models/staging/datastream_drift/stg_datastream_drift__drifting_changes.yml"
 

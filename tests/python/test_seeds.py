@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 FIXTURES = Path(__file__).parent / "fixtures"
 SOFTWARE, MICROSOFT = "http://www.continent.com/software", "http://www.microsoft.com"
 

@@ -1,6 +1,9 @@
 """dbt snapshot of an entity: a delete closes the version, a returning key opens a new one."""
 
+import pytest
 from workshop import change
+
+pytestmark = pytest.mark.long
 
 KEY = 9007199254740995
 

@@ -69,6 +69,7 @@ STAGING = {
     ),
     "dms-csv": StagingOfFormat("dms_records", by_table=True, has_old_key=True, has_place=True, names_fields=False),
     "dms-parquet": StagingOfFormat("dms_records", by_table=True, has_old_key=True, has_place=True),
+    "changelog": StagingOfFormat("changelog_records", binary_encoding="hex", has_old_key=True, truncates=True),
 }
 
 

@@ -165,6 +165,31 @@ def replay(table):
         click.echo(replay_table(session(), table))
 
 
+@commands.command()
+@click.argument("table", metavar="FEED.TABLE")
+@click.option("--enable", is_flag=True, help="Capture its changes from now on, and land the rows that it has.")
+@click.option("--disable", is_flag=True, help="Remove what captures its changes.")
+@click.option("--method", type=click.Choice(["changelog"]), default="changelog", help="How changes are captured.")
+@click.option("--key", metavar="NAME,…", help="The columns that identify a row, where there is no primary key.")
+def extract(table, enable, disable, method, key):
+    """Land the changes that a PostgreSQL database has captured, and remove them there."""
+    from highwater import extract as extraction
+    from highwater.project import lease
+    from highwater.spark import session
+
+    if enable and disable:
+        raise UsageError("--enable and --disable exclude each other.")
+    with lease("highwater extract"):
+        if enable:
+            lines = extraction.enable(session(), table, method, key)
+        elif disable:
+            lines = [extraction.disable(session(), table)]
+        else:
+            lines = extraction.extract(session(), table)
+    for line in lines:
+        click.echo(line)
+
+
 @commands.command("add-table")
 @click.argument("table", metavar="FEED.TABLE")
 @click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row.")

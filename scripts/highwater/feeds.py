@@ -26,6 +26,7 @@ class Feed:
         tables: its source tables.
         layout: what tells a table, one of LAYOUTS: the folder `<name>/<table>/`, the file's name, or each record.
         options: what the reader of its files is told.
+        source_schema: where the tables of a changelog are in their database; None: in `public`.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Feed:
     tables: tuple[str, ...]
     layout: str
     options: ReadOptions
+    source_schema: str | None = None
 
     @property
     def format(self) -> str:
@@ -123,7 +125,8 @@ def _feed(where: str, name: str, settings: dict, tables: tuple[str, ...]) -> Fee
         table_in_records=layout == TABLE_IN_RECORDS,
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
     )
-    return Feed(name, role, tables, layout, options)
+    source_schema = _text(where, settings, "source_schema", None, re.compile(".+"), "the name of a schema")
+    return Feed(name, role, tables, layout, options, source_schema)
 
 
 def declared_feeds() -> dict[str, Feed]:

@@ -40,12 +40,14 @@ class Format:
         roles: what its files may hold. layouts: how they may tell their tables.
         settings: names of its settings, beside `format` and `role`.
         dialect: of a delimited format, before the feed's settings.
+        is_delivered: as files in the landing folder; otherwise it is extracted from a database.
     """
 
     roles: tuple[str, ...] = ("changes", "baseline")
     layouts: tuple[str, ...] = (TABLE_IN_FOLDERS,)
     settings: frozenset[str] = frozenset()
     dialect: Dialect | None = None
+    is_delivered: bool = True
 
 
 _ORDERED = frozenset(("baseline", "epochs"))
@@ -76,6 +78,7 @@ FORMATS = {
     ),
     "dms-csv": Format(settings=_DMS | _DELIMITED, dialect=Dialect()),
     "dms-parquet": Format(settings=_DMS),
+    "changelog": Format(roles=("changes",), settings=frozenset(("source_schema",)), is_delivered=False),
 }
 
 

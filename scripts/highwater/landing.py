@@ -24,7 +24,7 @@ from pyarrow import compute, fs
 from highwater import readers, records
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed
-from highwater.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
+from highwater.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
 from highwater.records import CountedStream, UnreadableFile, table_name
 
 BATCH_BYTES = 1024**3
@@ -123,6 +123,8 @@ def delivered_files(feed: Feed) -> list[DeliveredFile]:
     Names that start with `_` or `.` and names that end in `.tmp` or `.inprogress` are left alone, folders too.
     Raises: UsageError for an export without a declared position.
     """
+    if not FORMATS[feed.format].is_delivered:
+        return []
     system, root = filesystem(feed.root)
     found = []
     for table in feed.tables if feed.layout == TABLE_IN_FOLDERS else [None]:
@@ -163,7 +165,7 @@ def _table_of_file(name: str, feed: Feed) -> str | None:
 
 def undeclared_folders(feed: Feed) -> list[str]:
     """Return the names of the folders beside the feed's table folders, whose files are not read."""
-    if feed.layout != TABLE_IN_FOLDERS:
+    if feed.layout != TABLE_IN_FOLDERS or not FORMATS[feed.format].is_delivered:
         return []
     system, root = filesystem(feed.root)
     beside = system.get_file_info(fs.FileSelector(f"{root}/{feed.name}", allow_not_found=True))
@@ -344,7 +346,12 @@ def _batch_after(last: int | None, landed: int | None) -> tuple[int, datetime]:
     return (last or 0) + 1, now
 
 
-def _append(frame, feed: Feed, number: int, at: datetime) -> None:
+def append(frame, feed: Feed, number: int, at: datetime) -> None:
+    """Add entries to the raw table of a feed as one batch, by one commit.
+
+    Arguments:
+        frame: entries, in the columns of ENTRIES. number, at: of the batch, see next_batch.
+    """
     from pyspark.sql import functions as f
 
     frame = frame.withColumn("landing_batch", f.lit(number).cast("bigint"))
@@ -420,7 +427,7 @@ def land(spark, feed: Feed) -> Landed:
         label = f"{feed.name}: reading {len(batch):,} files, {size / 1e6:,.1f} MB"
         try:
             with _progress(spark, label):
-                _append(frame, feed, number, at)
+                append(frame, feed, number, at)
         except Exception as error:
             _explain(error)
             raise
@@ -447,6 +454,16 @@ def _explain(error: Exception) -> None:
         ) from None
 
 
+def entry_of_file(spark, entry: str, table: str | None, source_file: str, **values):
+    """Return a frame of one entry about a file.
+
+    Arguments:
+        entry: `file` or `skipped`. table: that it belongs to. values: further columns of ENTRIES, by name.
+    """
+    row = {"entry": entry, "source_table": table, "source_file": source_file, **values}
+    return spark.createDataFrame([dict.fromkeys(ENTRIES.names) | row], _spark_schema())
+
+
 def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     """Leave a delivered file out, on record: landing passes over it from now on, in its present content.
 
@@ -465,16 +482,16 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
         raise UsageError(f"{source_file} is not waiting: it has landed or was skipped, or there is no such file.")
     file = files[source_file]
     number, at = next_batch(spark, feed)
-    row = {
-        **dict.fromkeys(ENTRIES.names),
-        "entry": "skipped",
-        "source_table": file.table,
-        "source_file": file.source_file,
-        "file_size": file.size,
-        "file_modified_at": file.modified_at,
-        "file_hash": _hash_if_readable(feed, file.path),
-    }
-    _append(spark.createDataFrame([row], _spark_schema()), feed, number, at)
+    entry = entry_of_file(
+        spark,
+        "skipped",
+        file.table,
+        file.source_file,
+        file_size=file.size,
+        file_modified_at=file.modified_at,
+        file_hash=_hash_if_readable(feed, file.path),
+    )
+    append(entry, feed, number, at)
     if file in changed:
         return f"{source_file}: what landed first stays; its new content is left out, on record (batch {number})."
     return f"{source_file} is left out, on record (batch {number} of raw.{feed.name})."

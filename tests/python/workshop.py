@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 COPIED = [
@@ -90,8 +91,10 @@ class Workshop:
         from highwater.feeds import declared_feeds
         from highwater.landing import land
 
-        declared = declared_feeds()
-        return {name: land(self.spark, declared[name]) for name in feeds or declared}
+        declared, spark = declared_feeds(), self.spark
+        names = list(feeds or declared)
+        with ThreadPoolExecutor(2) as threads:
+            return dict(zip(names, threads.map(lambda name: land(spark, declared[name]), names), strict=True))
 
     def dbt(self, *arguments: str):
         """Run dbt in this process; return its result. What it parsed is kept until a file of the project changes."""

@@ -1,0 +1,106 @@
+"""A live database, by the JDBC driver that Spark reads it with."""
+
+import os
+from contextlib import contextmanager
+
+from highwater.errors import CheckError, UsageError
+
+DRIVER = "org.postgresql.Driver"
+
+
+def connection_settings(feed: str) -> dict[str, str]:
+    """Return what Spark's JDBC reader needs to reach the database of a feed, from the environment.
+
+    Arguments:
+        feed: `<vendor>_<system>`; the system names the variables, `HIGHWATER_SHOP_URL` for `changelog_shop`.
+    Raises: UsageError naming the variable that is missing or wrong.
+    """
+    prefix = f"HIGHWATER_{feed.partition('_')[2].upper()}"
+    url = os.environ.get(f"{prefix}_URL", "")
+    if not url.startswith("jdbc:postgresql://"):
+        found = f"is {url.partition('?')[0]!r}" if url else "is not set"
+        raise UsageError(
+            f"{prefix}_URL {found}; it must say where the database is: jdbc:postgresql://<host>:<port>/<database>."
+        )
+    if "password=" in url:
+        raise UsageError(f"{prefix}_URL carries a password; put it into {prefix}_PASSWORD, where no log shows it.")
+    user = os.environ.get(f"{prefix}_USER")
+    if not user:
+        raise UsageError(f"{prefix}_USER is not set; it must be a user of the database.")
+    settings = {"url": url, "user": user, "driver": DRIVER}
+    password = os.environ.get(f"{prefix}_PASSWORD")
+    return settings | ({"password": password} if password else {})
+
+
+class Database:
+    """One connection; what runs on it is one transaction until `commit`."""
+
+    def __init__(self, spark, feed: str):
+        self.feed = feed
+        settings = connection_settings(feed)
+        java = spark.sparkContext._jvm.java
+        properties = java.util.Properties()
+        for name in ("user", "password"):
+            if name in settings:
+                properties.setProperty(name, settings[name])
+        with self._errors():
+            # the driver manager asks the caller's class loader, which Spark's gateway is not
+            driver = spark.sparkContext._jvm.org.postgresql.Driver()
+            self.connection = driver.connect(settings["url"], properties)
+            self.connection.setAutoCommit(False)
+
+    @contextmanager
+    def _errors(self):
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            words = " ".join((error.java_exception.getMessage() or "no reason given").split())
+            raise CheckError(f"the database of {self.feed} says: {words}") from None
+
+    def run(self, sql: str, *parameters) -> int:
+        """Run a statement; return how many rows it changed."""
+        with self._errors():
+            statement = self._prepared(sql, parameters)
+            count = statement.executeUpdate()
+            statement.close()
+        return count
+
+    def rows(self, sql: str, *parameters) -> list[tuple]:
+        """Run a query; return its rows, every value as text."""
+        with self._errors():
+            statement = self._prepared(sql, parameters)
+            found, rows = statement.executeQuery(), []
+            width = found.getMetaData().getColumnCount()
+            while found.next():
+                rows.append(tuple(found.getString(place) for place in range(1, width + 1)))
+            statement.close()
+        return rows
+
+    def _prepared(self, sql: str, parameters):
+        statement = self.connection.prepareStatement(sql)
+        for place, value in enumerate(parameters, 1):
+            if isinstance(value, int):
+                statement.setLong(place, value)
+            else:
+                statement.setString(place, value)
+        return statement
+
+    def commit(self) -> None:
+        """End the transaction."""
+        with self._errors():
+            self.connection.commit()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with self._errors():
+            self.connection.rollback()
+            self.connection.close()
+
+
+def quoted(name: str) -> str:
+    """Return a name as PostgreSQL reads it exactly."""
+    return '"' + name.replace('"', '""') + '"'

@@ -4,7 +4,7 @@
 array_except(json_object_keys(cast(record as string)), array('datastream_metadata'))
     {%- elif format in ('datastream-gcs-json', 'datastream-avro') -%}
 json_object_keys(get_json_object(cast(record as string), '$.payload'))
-    {%- elif format == 'arcion-json' -%}
+    {%- elif format in ('arcion-json', 'changelog') -%}
 json_object_keys(get_json_object(cast(record as string), '$.after'))
     {%- elif format == 'debezium-json' and feed_setting(feed, 'form') == 'flattened' -%}
 filter(json_object_keys(cast(record as string)), field -> not startswith(field, '__'))

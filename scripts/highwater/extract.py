@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from highwater import landing
-from highwater.add_table import add_table
+from highwater.add_table import add_table, logged_tables
 from highwater.database import Database, connection_settings, quoted
 from highwater.errors import UsageError
 from highwater.feeds import Feed, declared_feeds
@@ -225,7 +225,8 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
         )
         database.commit()
     lines.append(f"{name}: changes are captured in {names.changelog} from now on.")
-    return [*lines, *extract(spark, name)]
+    entities = [entity for entity, sources in logged_tables() if (feed, table) in sources]
+    return [*lines, *extract(spark, name), f"Now run: highwater build --select {' '.join(f'+{e}' for e in entities)}"]
 
 
 def extract(spark, name: str) -> list[str]:

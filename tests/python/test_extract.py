@@ -62,7 +62,8 @@ def test_g12_without_a_key_nothing_is_created(workshop, shop):
 
 def test_enable_lands_the_rows_that_are_there(workshop, shop):
     lines = extraction.enable(workshop.spark, TABLE)
-    assert lines[-1].startswith("changelog_shop/parcels/capture-001/baseline: 3 rows, ")
+    assert lines[-2].startswith("changelog_shop/parcels/capture-001/baseline: 3 rows, ")
+    assert lines[-1] == "Now run: highwater build --select +parcels"
     assert built(workshop) == {1: "a", 2: "b", 3: "c"}
     with pytest.raises(UsageError, match="captured already, by changelog since"):
         extraction.enable(workshop.spark, TABLE)

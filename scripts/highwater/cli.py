@@ -154,6 +154,42 @@ def rebuild(table):
 
 
 @commands.command()
+@click.argument("table", required=False)
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+def status(table, form):
+    """Say where every table stands, or TABLE: landed, waiting, pending, compacted, rejected."""
+    import json
+
+    from highwater.query import show_table
+    from highwater.spark import reading_session
+    from highwater.status import status as status_of
+
+    with reading_session() as spark:
+        found = status_of(spark, table)
+    if form == "json":
+        for row in found:
+            click.echo(json.dumps(row, default=str, ensure_ascii=False))
+    elif table:
+        show_table(["what", table], [(name, value) for name, value in found[0].items() if name != "table"])
+    else:
+        columns = ["table", "landed_at", "waiting", "base", "pending", "tombstones", "compacted_at", "rejected", "tied"]
+        show_table(columns, [[row[name] for name in columns] for row in found])
+
+
+@commands.command()
+@click.argument("table")
+@click.option("--threshold", type=click.IntRange(1), default=1, help="With fewer pending rows nothing is done.")
+def compact(table, threshold):
+    """Move the pending rows of the merged TABLE into its base, by one commit; queries see no difference."""
+    from highwater.compact import compact as compact_table
+    from highwater.project import lease
+    from highwater.spark import session
+
+    with lease("highwater compact"):
+        click.echo(compact_table(session(), table, threshold))
+
+
+@commands.command()
 @click.argument("table")
 def replay(table):
     """Take rejected records of TABLE again that are accepted now, after models or declarations were mended."""

@@ -44,7 +44,7 @@ def show(spark, sql: str, form: str) -> None:
             for row in rows:
                 print(json.dumps(row.asDict(recursive=True), default=_text, ensure_ascii=False))
         else:
-            _show_table(names, rows)
+            show_table(names, rows)
     except (AnalysisException, ParseException) as error:
         raise UsageError(str(error).split("\n")[0]) from None
 
@@ -73,7 +73,8 @@ def _text(value) -> str:
     return str(value)
 
 
-def _show_table(names, rows) -> None:
+def show_table(names, rows) -> None:
+    """Print rows as a table for people."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -6,6 +6,20 @@ from highwater import dbt
 from highwater.errors import CheckError, UsageError
 
 
+def merged_table(spark, table: str) -> str:
+    """Return the name of the merged table of an entity.
+
+    Raises: UsageError when there is no such entity or nothing has been built yet.
+    """
+    merged = f"{table}_merged"
+    if not list(Path("models/merged").glob(f"**/{merged}.sql")):
+        known = sorted(path.stem.removesuffix("_merged") for path in Path("models/merged").glob("**/*_merged.sql"))
+        raise UsageError(f"there is no merged table of {table!r}; tables are: {', '.join(known) or 'none'}.")
+    if not spark.catalog.tableExists(f"lake.{merged}"):
+        raise UsageError(f"{merged} has not been built yet; run: highwater build")
+    return merged
+
+
 def rebuild(spark, table: str) -> str:
     """Write the merged table of an entity again from its log, swapped in by one commit.
 
@@ -14,12 +28,7 @@ def rebuild(spark, table: str) -> str:
     Returns: a sentence with the number of rows.
     Raises: UsageError when there is no such entity or nothing has been built yet; CheckError when dbt fails.
     """
-    merged = f"{table}_merged"
-    if not list(Path("models/merged").glob(f"**/{merged}.sql")):
-        known = sorted(path.stem.removesuffix("_merged") for path in Path("models/merged").glob("**/*_merged.sql"))
-        raise UsageError(f"there is no merged table of {table!r}; tables are: {', '.join(known) or 'none'}.")
-    if not spark.catalog.tableExists(f"lake.{table}_changes"):
-        raise UsageError(f"the log of {table} has not been built yet; run: highwater build")
+    merged = merged_table(spark, table)
     status = dbt.run(["run-operation", "rebuild_merged", "--args", f"{{entity: {table}}}", "--quiet"])
     if status:
         raise CheckError(f"{merged} was not rebuilt; it is as it was.")

@@ -5,7 +5,9 @@ import json
 import pytest
 from highwater import extract as extraction
 from highwater import landing
+from highwater.compact import compact
 from highwater.errors import CheckError, UsageError
+from highwater.status import status
 from postgres import PASSWORD, Postgres
 
 pytestmark = pytest.mark.long
@@ -78,7 +80,47 @@ def test_g1_insert_update_delete(workshop, shop):
     assert built(workshop) == {2: "B", 3: "c", 4: "d"}
 
 
+def test_g3_and_g4_compaction_when_there_is_enough(workshop, shop):
+    def layers():
+        return dict(workshop.rows("select is_pending, count(*) from parcels_merged group by 1"))
+
+    version = workshop.version("parcels_merged")
+    assert layers()[True] == 3
+    few = "parcels_merged: 3 pending rows, fewer than the threshold of 4; nothing was done."
+    assert compact(workshop.spark, "parcels", threshold=4) == few
+    assert workshop.version("parcels_merged") == version
+    assert compact(workshop.spark, "parcels", threshold=3) == "parcels_merged: 3 pending rows became base rows."
+    assert workshop.version("parcels_merged") == version + 1
+    assert layers() == {False: 4}  # the tombstone of 1 stays
+    assert dict(workshop.rows("select id, v from parcels")) == {2: "B", 3: "c", 4: "d"}
+    assert compact(workshop.spark, "parcels") == "parcels_merged: 0 pending rows; nothing was done."
+    assert workshop.version("parcels_merged") == version + 1
+    with pytest.raises(UsageError, match=r"no merged table of 'nothing'; tables are: .*parcels"):
+        compact(workshop.spark, "nothing")
+
+
+def test_status_says_what_waits_and_when_it_was_compacted(workshop, shop):
+    (before,) = status(workshop.spark, "parcels")
+    assert (before["waiting"], before["base"], before["pending"], before["tombstones"]) == (0, 4, 0, 1)
+    assert before["source_position"] == "3" and before["feeds"] == [FEED]
+    history = workshop.spark.sql("describe history parcels_merged limit 1").first()
+    assert before["compacted_at"] == history.timestamp
+    shop.sql("insert into parcels values (5, 'e')")
+    extract(workshop, shop)
+    (landed,) = status(workshop.spark, "parcels")
+    assert (landed["waiting"], landed["source_position"]) == (1, "4")
+    assert landed["landed_at"] > before["landed_at"]
+    workshop.build("+parcels", command="run")
+    (taken_in,) = status(workshop.spark, "parcels")
+    assert (taken_in["waiting"], taken_in["pending"], taken_in["pending_percent"]) == (0, 1, 25.0)
+    assert taken_in["compacted_at"] == before["compacted_at"]
+    shop.sql("delete from parcels where id = 5")
+    with pytest.raises(UsageError, match="there is no table 'nothing'"):
+        status(workshop.spark, "nothing")
+
+
 def test_g18_nothing_new_writes_nothing(workshop, shop):
+    extract(workshop, shop)
     version = workshop.version(f"raw.{FEED}")
     assert extract(workshop, shop) == [f"{TABLE}: nothing new"]
     assert workshop.version(f"raw.{FEED}") == version

@@ -1,25 +1,30 @@
 {%- macro decimal_of_bytes(bytes, otherwise, scale) -%}
+    {%- set is_negative = "hex(substr(" ~ bytes ~ ", 1, 1)) >= '80'" -%}
 coalesce(
     transform(
         array(case when length({{ bytes }}) between 1 and 16 then aggregate(
             sequence(1, length({{ bytes }})),
             cast(0 as decimal(38, 0)),
-            -- big-endian two's complement: only the first byte has a sign
+            -- big-endian two's complement: a negative number is one less than minus its inverted bytes
             (number, place) -> cast(
                 try_add(
                     try_multiply(number, 256),
-                    cast(conv(hex(substr({{ bytes }}, place, 1)), 16, 10) as int)
-                    - case when place = 1 and hex(substr({{ bytes }}, 1, 1)) >= '80' then 256 else 0 end
+                    case
+                        when {{ is_negative }} then 255 - cast(conv(hex(substr({{ bytes }}, place, 1)), 16, 10) as int)
+                        else cast(conv(hex(substr({{ bytes }}, place, 1)), 16, 10) as int)
+                    end
                 ) as decimal(38, 0)
-            )
+            ),
+            number -> case when {{ is_negative }} then cast(try_subtract(-1, number) as decimal(38, 0)) else number end
         ) end),
         {%- if scale == 0 %}
         number -> cast(number as string)
         {%- else %}
+        -- as text: Spark rounds the minus and the absolute value of a decimal to 34 digits
         number -> concat(
             case when number < 0 then '-' else '' end,
             regexp_replace(
-                lpad(abs(number), greatest({{ scale + 1 }}, length(cast(abs(number) as string))), '0'), '(.{{ '{' ~ scale ~ '}' }})$', '.$1'
+                lpad(ltrim('-', number), greatest({{ scale + 1 }}, length(ltrim('-', number))), '0'), '(.{{ '{' ~ scale ~ '}' }})$', '.$1'
             )
         )
         {%- endif %}

@@ -26,7 +26,7 @@ def test_one_row_per_table_and_batch(workshop):
 
 
 def test_read_is_what_raw_holds_and_the_verdicts_are_what_the_log_holds(workshop):
-    for entity, feed in [("viewed", "datastream_views"), ("seed_parcels", "tungsten_seeds")]:
+    for entity, feed in [("viewed", "datastream_views"), ("cases", "datastream_cases")]:
         read, judged = workshop.rows(
             "select sum(read), sum(applied + superseded + duplicate + rejected) from ledger "
             f"where table_name = '{entity}'"

@@ -73,9 +73,14 @@ def test_enable_lands_the_rows_that_are_there(workshop, shop):
 
 def test_g1_insert_update_delete(workshop, shop):
     shop.sql(
-        "insert into deliveries values (4, 'd'); update deliveries set v = 'B' where id = 2; delete from deliveries where id = 1"
+        """
+        insert into deliveries values (4, 'd');
+        update deliveries set v = 'B' where id = 2;
+        delete from deliveries where id = 1;
+        """
     )
-    assert extract(workshop, shop)[0].startswith("changelog_shop/deliveries/capture-001/extraction-000000001: 3 changes, ")
+    (line,) = extract(workshop, shop)
+    assert line.startswith("changelog_shop/deliveries/capture-001/extraction-000000001: 3 changes, ")
     assert waiting(shop) == 0
     assert built(workshop) == {2: "B", 3: "c", 4: "d"}
 
@@ -205,8 +210,8 @@ def test_g15_killed_on_the_way_rows_land_once(workshop, shop, monkeypatch, place
 
 def test_g14_two_extractions_at_once(workshop, shop):
     other = shop.session()
-    lock = "select pg_advisory_lock(hashtextextended('highwater highwater.\"deliveries_changelog\"', 0)); select 'mine';\n"
-    other.stdin.write(lock)
+    name = 'highwater highwater."deliveries_changelog"'
+    other.stdin.write(f"select pg_advisory_lock(hashtextextended('{name}', 0)); select 'mine';\n")
     other.stdin.flush()
     while other.stdout.readline() != "mine\n":
         pass

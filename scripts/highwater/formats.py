@@ -78,7 +78,7 @@ FORMATS = {
     ),
     "dms-csv": Format(settings=_DMS | _DELIMITED, dialect=Dialect()),
     "dms-parquet": Format(settings=_DMS),
-    "changelog": Format(roles=("changes",), settings=frozenset(("source_schema",)), is_delivered=False),
+    "changelog": Format(roles=("changes",), settings=frozenset(("epochs", "source_schema")), is_delivered=False),
 }
 
 

@@ -148,7 +148,7 @@ def test_a_kill_before_the_commit_leaves_nothing_and_the_next_run_lands_it_once(
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(landing, "_append", killed)
+    monkeypatch.setattr(landing, "append", killed)
     with pytest.raises(KeyboardInterrupt):
         workshop.land(FEED)
     monkeypatch.undo()

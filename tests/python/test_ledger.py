@@ -26,12 +26,17 @@ def test_one_row_per_table_and_batch(workshop):
 
 
 def test_read_is_what_raw_holds_and_the_verdicts_are_what_the_log_holds(workshop):
-    for entity, feed in [("viewed", "datastream_views"), ("cases", "datastream_cases")]:
+    for entity, feed in [
+        ("cases", "datastream_cases"),
+        ("table1", "datastream_user1"),
+        ("customers", "datastream_user1"),
+    ]:
         read, judged = workshop.rows(
             "select sum(read), sum(applied + superseded + duplicate + rejected) from ledger "
             f"where table_name = '{entity}'"
         )[0]
-        assert read == judged == workshop.value(f"select count(*) from raw.{feed} where entry = 'record'") > 0
+        landed = f"select count(*) from raw.{feed} where entry = 'record' and source_table = '{entity}'"
+        assert read == judged == workshop.value(landed) > 0
         assert judged == workshop.value(f"select count(*) from {entity}_changes")
 
 

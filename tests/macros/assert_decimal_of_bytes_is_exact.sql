@@ -11,8 +11,8 @@ numbers as (
         {{ decimal_of_bytes('unbase64(encoded)', 'encoded', 3) | indent(8) }} as thousandth_found
     from
         values
-        ('SztMqFqGxHoJiiI//////w==', '99999999999999999999999999999999999999', '99999999999999999999999999999999999.999'),
-        ('tMSzV6V5O4X2dd3AAAAAAQ==', '-99999999999999999999999999999999999999', '-99999999999999999999999999999999999.999'),
+        ('SztMqFqGxHoJiiI//////w==', repeat('9', 38), repeat('9', 35) || '.999'),
+        ('tMSzV6V5O4X2dd3AAAAAAQ==', '-' || repeat('9', 38), '-' || repeat('9', 35) || '.999'),
         ('AA==', '0', '0.000'),
         ('/w==', '-1', '-0.001'),
         ('AQ==', '1', '0.001'),
@@ -28,5 +28,6 @@ numbers as (
 )
 
 select * from numbers
-where whole_found is distinct from coalesce(whole, encoded)
+where
+    whole_found is distinct from coalesce(whole, encoded)
     or thousandth_found is distinct from coalesce(thousandth, encoded)

@@ -8,6 +8,7 @@ next one asks the raw table whether the marked rows have landed, so none is lost
 import re
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from highwater import landing
 from highwater.add_table import add_table, logged_tables
@@ -194,6 +195,12 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
             raise UsageError(f"{names.source} has no column {unknown[0]!r}; it has: {', '.join(types)}.")
         declared = declared_feeds().get(feed)
         if declared is None or table not in declared.tables:
+            system = feed.partition("_")[2]
+            if Path(f"models/changes/{system}/{table}_changes.sql").exists():
+                raise UsageError(
+                    f"the system {system} has a table {table} already, from another feed, whose order cannot be compared "
+                    f"with this one; give the system another name: changelog_<name>.{table}."
+                )
             written = add_table(
                 name,
                 ",".join(f"{column}:{types[column]}" for column in chosen),

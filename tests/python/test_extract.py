@@ -56,6 +56,12 @@ def test_g12_without_a_key_nothing_is_created(workshop, shop):
         extraction.enable(workshop.spark, f"{FEED}.keyless", key="w")
     with pytest.raises(UsageError, match=r'no table "public"."nowhere"'):
         extraction.enable(workshop.spark, f"{FEED}.nowhere")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in shop.environment("user1").items():
+            patch.setenv(name, value)
+        shop.sql("create table table1 (id int primary key)")
+        with pytest.raises(UsageError, match="the system user1 has a table table1 already, from another feed"):
+            extraction.enable(workshop.spark, "changelog_user1.table1")
     with pytest.raises(UsageError, match="not captured; begin with: highwater extract --enable"):
         extract(workshop, shop)
     assert shop.sql("select count(*) from pg_namespace where nspname = 'highwater'") == ["0"]

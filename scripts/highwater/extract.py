@@ -198,8 +198,8 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
             system = feed.partition("_")[2]
             if Path(f"models/changes/{system}/{table}_changes.sql").exists():
                 raise UsageError(
-                    f"the system {system} has a table {table} already, from another feed, whose order cannot be compared "
-                    f"with this one; give the system another name: changelog_<name>.{table}."
+                    f"the system {system} has a table {table} already, from another feed, whose order cannot be "
+                    f"compared with this one; give the system another name: changelog_<name>.{table}."
                 )
             written = add_table(
                 name,

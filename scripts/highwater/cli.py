@@ -30,6 +30,7 @@ def _land(spark, feeds) -> dict[str, int]:
 
     Returns: the number of the newest batch of each feed.
     """
+    from highwater.formats import FORMATS
     from highwater.landing import land
 
     failures, newest = [], {}
@@ -41,7 +42,8 @@ def _land(spark, feeds) -> dict[str, int]:
             click.echo(f"{feed.name}: failed")
             continue
         newest[feed.name] = landed.newest_batch
-        click.echo(str(landed))
+        if FORMATS[feed.format].is_delivered:
+            click.echo(str(landed))
         for file in landed.changed:
             click.echo(
                 f"warning: {file} has changed since it landed. Deliver the new content under a new name, "

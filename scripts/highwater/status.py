@@ -91,6 +91,7 @@ def _compacted_at(spark, entity: str):
         # taking a batch in is a merge too, confined to the pending rows
         if commit.operation == "MERGE" and "is_pending" not in (commit.operationParameters.get("predicate") or ""):
             return commit.timestamp
-        if commit.operation.startswith(("CREATE OR REPLACE", "REPLACE")):
+        # the first version is the table's first build, a later one a rebuild
+        if commit.version > 0 and commit.operation.startswith(("CREATE OR REPLACE", "REPLACE")):
             return commit.timestamp
     return None

@@ -2,7 +2,7 @@
 
 from highwater import dbt
 from highwater.errors import CheckError
-from highwater.rebuild import merged_table
+from highwater.rebuild import PENDING, merged_table
 
 
 def compact(spark, table: str, threshold: int = 1) -> str:
@@ -14,8 +14,7 @@ def compact(spark, table: str, threshold: int = 1) -> str:
     Raises: UsageError when there is no such entity or nothing has been built yet; CheckError when dbt fails.
     """
     merged = merged_table(spark, table)
-    count = "select count(*) from lake.{} where is_pending and change_type <> 'truncate'"
-    pending = spark.sql(count.format(merged)).first()[0]
+    pending = spark.sql(f"select count(*) from lake.{merged} where {PENDING}").first()[0]
     rows = f"{pending:,} pending row{'s'[: pending != 1]}"
     if pending < max(threshold, 1):
         few = f", fewer than the threshold of {threshold:,}" if pending else ""

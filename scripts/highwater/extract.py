@@ -16,8 +16,6 @@ from highwater.database import Database, connection_settings, quoted
 from highwater.errors import UsageError
 from highwater.feeds import Feed, declared_feeds
 
-METHODS = ("changelog",)
-
 SPARK_TYPES = {
     "smallint": "smallint",
     "integer": "int",
@@ -121,9 +119,7 @@ class Capture:
 
     number: int
     method: str
-    key: str
     enabled_at: str
-    is_enabled: bool
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -133,23 +129,22 @@ def _split(name: str) -> tuple[str, str]:
     return feed, table
 
 
-def _names(feed: str, table: str) -> Names:
-    declared = declared_feeds().get(feed)
-    return Names((declared.source_schema if declared else None) or "public", table)
+def _names(feed: Feed | None, table: str) -> Names:
+    return Names((feed and feed.source_schema) or "public", table)
 
 
 def _capture(database: Database, names: Names) -> Capture | None:
     (is_there,) = database.rows("select to_regclass('highwater.captures') is not null")[0]
     found = is_there == "t" and database.rows(
-        "select capture, method, key_columns, to_char(enabled_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), "
-        "disabled_at is null from highwater.captures where table_schema = ? and table_name = ?",
+        "select capture, method, to_char(enabled_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') "
+        "from highwater.captures where table_schema = ? and table_name = ? and disabled_at is null",
         names.schema,
         names.table,
     )
     if not found:
         return None
-    number, method, key, at, enabled = found[0]
-    return Capture(int(number), method, key, at, enabled == "t")
+    number, method, at = found[0]
+    return Capture(int(number), method, at)
 
 
 def spark_type(postgres_type: str) -> str:
@@ -164,16 +159,17 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
     """Capture the changes of a table from now on, and land the rows that it has.
 
     Arguments:
-        name: `<feed>.<table>`. method: one of METHODS. key: `column,…`; by default the primary key.
+        name: `<feed>.<table>`. method: how; there is `changelog`. key: `column,…`; by default the primary key.
     Returns: lines that say what was done.
     Raises: UsageError when the table is not there, has no key or is captured already; nothing is created then.
     """
     feed, table = _split(name)
-    names = _names(feed, table)
+    declared = declared_feeds().get(feed)
+    names = _names(declared, table)
     lines = []
     with Database(spark, feed) as database:
         capture = _capture(database, names)
-        if capture and capture.is_enabled:
+        if capture:
             raise UsageError(f"{name} is captured already, by {capture.method} since {capture.enabled_at} UTC.")
         columns = database.rows(
             "select attname, format_type(atttypid, atttypmod), coalesce(attnum = any(indkey), false) from pg_attribute "
@@ -193,7 +189,6 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
         unknown = [column for column in chosen if column not in types]
         if unknown:
             raise UsageError(f"{names.source} has no column {unknown[0]!r}; it has: {', '.join(types)}.")
-        declared = declared_feeds().get(feed)
         if declared is None or table not in declared.tables:
             system = feed.partition("_")[2]
             if Path(f"models/changes/{system}/{table}_changes.sql").exists():
@@ -248,11 +243,11 @@ def extract(spark, name: str) -> list[str]:
     feed = declared_feeds().get(name_of_feed)
     if feed is None or feed.format != "changelog" or table not in feed.tables:
         raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {name}")
-    names = _names(name_of_feed, table)
+    names = _names(feed, table)
     lines = []
     with Database(spark, name_of_feed) as database:
         capture = _capture(database, names)
-        if capture is None or not capture.is_enabled:
+        if capture is None:
             raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {name}")
         lock = "select pg_try_advisory_lock(hashtextextended(?, 0))"
         if database.rows(lock, f"highwater {names.changelog}") != [("t",)]:
@@ -273,7 +268,6 @@ def extract(spark, name: str) -> list[str]:
         # landed before, and not removed then
         database.run(f"delete from {names.changelog} where extraction <= ?", last)
         database.run(f"update {names.changelog} set extraction = ? where extraction is null", last + 1)
-        database.commit()
         ((waiting, highest),) = database.rows(
             f"select count(*), max(change_number) from {names.changelog} where extraction = {last + 1}"
         )
@@ -293,10 +287,10 @@ def disable(spark, name: str) -> str:
     Raises: UsageError while changes wait in the changelog, or when the table is not captured.
     """
     feed, table = _split(name)
-    names = _names(feed, table)
+    names = _names(declared_feeds().get(feed), table)
     with Database(spark, feed) as database:
         capture = _capture(database, names)
-        if capture is None or not capture.is_enabled:
+        if capture is None:
             raise UsageError(f"{name} is not captured.")
         # nobody changes the table until the triggers are gone
         database.run(f"lock table {names.source} in share row exclusive mode")

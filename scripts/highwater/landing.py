@@ -202,7 +202,7 @@ def _read_files(options: ReadOptions, root: str, counted):
         for batch in batches:
             for file in batch.to_pylist():
                 for found in _read_file(system, options, file):
-                    counted.add(sum(found.column("file_records").drop_null().to_pylist()))
+                    counted.add(compute.sum(found.column("file_records")).as_py() or 0)
                     yield found
 
     return entries

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from highwater.project import lake
+from highwater.rebuild import PENDING
 
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
@@ -62,7 +63,7 @@ def summary(spark) -> str:
             select
                 '{table}' as entity,
                 (select count(*) from lake.{table}) as now,
-                (select count(*) from lake.{table}_merged where is_pending and change_type <> 'truncate') as pending
+                (select count(*) from lake.{table}_merged where {PENDING}) as pending
             """
             for table in tables
         )

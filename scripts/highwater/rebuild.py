@@ -5,6 +5,9 @@ from pathlib import Path
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
 
+# truncates wait with the pending rows for ever, and are no rows of the table
+PENDING = "is_pending and change_type <> 'truncate'"
+
 
 def merged_table(spark, table: str) -> str:
     """Return the name of the merged table of an entity.

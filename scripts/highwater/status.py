@@ -2,12 +2,15 @@
 
 from highwater.add_table import logged_tables
 from highwater.errors import UsageError
+from highwater.rebuild import PENDING
+
+STANDING = ["landed_at", "source_position", "waiting"]
+LAYERED = ["base", "pending", "pending_percent", "tombstones", "compacted_at"]
+COUNTS = ["read", "applied", "superseded", "duplicate", "rejected", "tied"]
 
 RAW = """
     select
         '{entity}' as entity,
-        '{feed}' as feed,
-        max(landing_batch) as landing_batch,
         max(landed_at) as landed_at,
         max_by(source_position, landing_batch) as source_position
     from raw.{feed}
@@ -28,7 +31,7 @@ LAYERS = """
     select
         '{entity}' as entity,
         count_if(not is_pending) as base,
-        count_if(is_pending and change_type <> 'truncate') as pending,
+        count_if({pending}) as pending,
         count_if(not is_pending and is_deleted) as tombstones
     from lake.{entity}_merged
 """
@@ -39,7 +42,7 @@ def status(spark, table: str | None = None) -> list[dict]:
 
     Arguments:
         table: the entity, for example `customers`; None: every one.
-    Returns: entity, feeds, the last batch that landed and when, the position at the source that it reached (where feeds
+    Returns: entity, feeds, when a batch landed last, the position at the source that it reached (where feeds
         tell it), records that wait for a build, rows of base and pending, the pending share in percent of the base,
         tombstones, when the table was compacted last, and from the ledger: read, applied, superseded, duplicate,
         rejected, tied.
@@ -62,7 +65,7 @@ def status(spark, table: str | None = None) -> list[dict]:
     for row in _rows(spark, WAITING, logged):
         found[row.entity]["waiting"] = found[row.entity].get("waiting", 0) + row.waiting
     merged = [entity for entity in chosen if spark.catalog.tableExists(f"lake.{entity}_merged")]
-    for row in _rows(spark, LAYERS, [{"entity": entity} for entity in merged]):
+    for row in _rows(spark, LAYERS, [{"entity": entity, "pending": PENDING} for entity in merged]):
         share = round(100 * row.pending / row.base, 1) if row.base else None
         found[row.entity] |= {"base": row.base, "pending": row.pending, "pending_percent": share}
         found[row.entity] |= {"tombstones": row.tombstones, "compacted_at": _compacted_at(spark, row.entity)}
@@ -71,14 +74,7 @@ def status(spark, table: str | None = None) -> list[dict]:
         for row in spark.sql(f"select table_name, {sums} from lake.ledger group by table_name").collect():
             if row.table_name in found:
                 found[row.table_name] |= {name: row[name] for name in COUNTS}
-    return [dict.fromkeys(COLUMNS) | values for values in found.values()]
-
-
-COUNTS = ("read", "applied", "superseded", "duplicate", "rejected", "tied")
-COLUMNS = (
-    *("table", "feeds", "landed_at", "source_position", "waiting", "base", "pending", "pending_percent", "tombstones"),
-    *("compacted_at", *COUNTS),
-)
+    return [dict.fromkeys(["table", "feeds", *STANDING, *LAYERED, *COUNTS]) | values for values in found.values()]
 
 
 def _rows(spark, select: str, values: list[dict]) -> list:

@@ -19,13 +19,12 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--soak"):
         return
-    left_out = [
-        item
-        for item in items
-        if item.get_closest_marker("soak") or bool(item.get_closest_marker("long")) != config.getoption("--long")
-    ]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+
+    def is_left_out(item):
+        return item.get_closest_marker("soak") or bool(item.get_closest_marker("long")) != config.getoption("--long")
+
+    config.hook.pytest_deselected(items=[item for item in items if is_left_out(item)])
+    items[:] = [item for item in items if not is_left_out(item)]
 
 
 # The tables that tests use, beside the example; all are declared before the first build.

@@ -15,7 +15,7 @@ build: setup  ## land the examples, build and test every model, say what is wher
 test: setup  ## the test suite, real Spark and Delta
 	@$(BIN)/pytest
 
-long: setup  ## the tests that ten minutes do not hold; CI runs them too
+long: setup  ## the tests that take minutes each; CI runs them too
 	@$(BIN)/pytest --long
 
 soak: setup  ## everything, also many histories, kills, big files: hours

@@ -12,10 +12,14 @@ filter(json_object_keys(cast(record as string)), field -> not startswith(field, 
 json_object_keys(coalesce(
     get_json_object(cast(record as string), '$.after'), get_json_object(cast(record as string), '$.payload.after')
 ))
-    {%- elif format == 'dms-parquet' or feed_setting(feed, 'header', format == 'csv') -%}
+    {%- elif format in ('dms-parquet', 'parquet') or feed_setting(feed, 'header', format == 'csv') -%}
 map_keys(fields)
-    {%- else -%}
+    {%- elif format in ('tungsten-csv', 'arcion-csv', 'dms-csv', 'csv') or not execute -%}
         {#- positions have no names; a record with another number of values is rejected -#}
 cast(null as array<string>)
+    {%- else -%}
+        {{ exceptions.raise_compiler_error(
+            "carried_fields: it is not known which fields a record of the format '" ~ format ~ "' carries; add it there."
+        ) }}
     {%- endif -%}
 {%- endmacro -%}

@@ -42,7 +42,7 @@
             when 'unreadable_commit_time' then concat('commit time is ', to_json(array(commit_time)))
             when 'unknown_source' then concat('source is ', coalesce(to_json(array(source_identity)), 'absent'))
             when 'partial_image' then concat('it carries only ', array_join(present_columns, ', '))
-            when 'value_does_not_fit' then array_join(misfits, ' and ')
+            when 'value_does_not_fit' then misfits
             {%- if key %}
             when 'null_key' then 'the key is {{ key | join(', ') }}'
             {%- endif %}
@@ -62,7 +62,7 @@
                 {%- if not is_partial %}
                 when present_columns is not null then 'partial_image'
                 {%- endif %}
-                when size(misfits) > 0 then 'value_does_not_fit'
+                when misfits <> '' then 'value_does_not_fit'
                 {%- if key %}
                 when {{ "change_type <> 'truncate' and (" if entity_setting(entity, 'truncates', false) }}
                 {%- for column in key %}{{ column }} is null{{ ' or ' if not loop.last }}{% endfor -%}

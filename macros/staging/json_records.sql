@@ -1,11 +1,16 @@
 {%- macro json_records(records, type) %}
     select
-        *,
-        {{ json_document('text', type) | indent(8) }} as document
+        * except (wrapped),
+        {{ _whole_document('wrapped') | indent(8) }} as document
     from (
         select
             *,
-            {{ json_text('record') | indent(12) }} as text
-        from {{ records }}
+            {{ _wrapped_document('text', type) | indent(12) }} as wrapped
+        from (
+            select
+                *,
+                {{ json_text('record') | indent(16) }} as text
+            from {{ records }}
+        )
     )
 {%- endmacro -%}

@@ -27,5 +27,6 @@
         'copy',
         'batch_order',
         'order_before',
+        'truncated_below',
     ]) }}
 {%- endmacro -%}

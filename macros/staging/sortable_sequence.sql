@@ -30,10 +30,10 @@ concat(
         ~ (at_least - 1) ~ "," ~ (at_most - 1) ~ "}" -%}
 case
     when {{ text }} rlike '{{ pattern }}\\z'
-        -- at most 16 digits count, so the last 16 are the number
+        -- at most 16 digits count
         then lower({{ 'concat(' if at_most > 1 }}
             {%- for place in range(1, at_most + 1) %}
-            right(concat('0000000000000000', {{ "split_part(" ~ text ~ ", '" ~ separator ~ "', " ~ place ~ ")" if at_most > 1 else text }}), 16)
+            lpad(trim(leading '0' from {{ "split_part(" ~ text ~ ", '" ~ separator ~ "', " ~ place ~ ")" if at_most > 1 else text }}), 16, '0')
             {{- ", '/'," if not loop.last }}
             {%- endfor %}
         {{- ')' if at_most > 1 }})

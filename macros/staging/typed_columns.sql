@@ -6,8 +6,8 @@
         {%- set text = "fields['" ~ column.field ~ "']" %}
         {{ typed_value(text, column.data_type, binary_encoding) }} as {{ column.name }},
         {%- endfor %}
-        array_compact(array(
-            {%- for column in columns if column.data_type != 'string' %}
+        concat_ws(' and '
+            {%- for column in columns if column.data_type != 'string' %},
             {%- set text = "fields['" ~ column.field ~ "']" %}
             case
                 when {{ text }} is not null
@@ -18,9 +18,8 @@
                     {%- endif %}
                     then concat('{{ column.name }} = ', to_json(array({{ text }})), ' does not fit {{ column.data_type }}')
             end
-            {{- ',' if not loop.last }}
             {%- endfor %}
-        )) as misfits,
+        ) as misfits,
         {%- if has_present %}
         -- NULL: the whole row; a delete needs its key only
         case

@@ -37,23 +37,35 @@ def cpu_seconds() -> float:
     return total
 
 
+def measured(run) -> tuple[tuple[float, float], object]:
+    """Run once; return its wall and CPU seconds, and what it returned."""
+    wall, cpu = time.monotonic(), cpu_seconds()
+    result = run()
+    return (time.monotonic() - wall, cpu_seconds() - cpu), result
+
+
+def medians(rounds: list[tuple[float, float]]) -> list[float]:
+    """Return the medians of wall and CPU seconds; the first round warms up where there are several."""
+    return [statistics.median(column) for column in zip(*(rounds[1:] or rounds), strict=True)]
+
+
+def print_ratio(what: str, ours: list, theirs: list, wanted: str) -> None:
+    """Print how much the rounds of one way cost of those of another."""
+    (wall, cpu), (their_wall, their_cpu) = medians(ours), medians(theirs)
+    print(
+        f"{what}: wall {wall / their_wall:.2f}x ({wall:.1f} s of {their_wall:.1f} s), "
+        f"CPU {cpu / their_cpu:.2f}x ({cpu:.1f} s of {their_cpu:.1f} s); wanted: {wanted}",
+        flush=True,
+    )
+
+
 def compare(what: str, ours, theirs, limit: float) -> None:
     """Run both in turns and print how much the first costs of the second."""
     figures: dict = {ours: [], theirs: []}
-    for number in range(ROUNDS + 1):
+    for _ in range(ROUNDS + 1):
         for run in (ours, theirs):
-            wall, cpu = time.monotonic(), cpu_seconds()
-            run()
-            if number:  # the first round warms up
-                figures[run].append((time.monotonic() - wall, cpu_seconds() - cpu))
-    (wall, cpu), (their_wall, their_cpu) = (
-        [statistics.median(column) for column in zip(*figures[run], strict=True)] for run in (ours, theirs)
-    )
-    print(
-        f"{what}: wall {wall / their_wall:.2f}x ({wall:.1f} s of {their_wall:.1f} s), "
-        f"CPU {cpu / their_cpu:.2f}x ({cpu:.1f} s of {their_cpu:.1f} s); wanted: at most {limit}x",
-        flush=True,
-    )
+            figures[run].append(measured(run)[0])
+    print_ratio(what, figures[ours], figures[theirs], f"at most {limit}x")
 
 
 def write_dialect(path: Path, dialect: str, files: int = 4) -> None:
@@ -159,9 +171,7 @@ def bench_files(spark, folder: Path) -> None:
         for number in range(count):
             (files / f"{number:05}.json").write_text(line * (500_000 // count))
         spark.sql(f"drop table if exists {feed.raw_table}")
-        wall, cpu = time.monotonic(), cpu_seconds()
-        land(spark, feed)
-        wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
+        (wall, cpu), _ = measured(lambda feed=feed: land(spark, feed))
         if land_small:
             print(
                 f"landing 500,000 records in {count:,} files: wall {wall / land_small[0]:.2f}x, CPU "

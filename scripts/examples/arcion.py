@@ -279,7 +279,7 @@ def deliver_all() -> None:
     rest = nation.changes[20 + len(late) :]
     deliver_file("arcion_tpch/tpch_2.json", lines([heartbeat, *reversed(mixed), without_cursor]))
     deliver_file("arcion_tpch/tpch_3.json", pretty(rest) + lines(nation.changes[6:20]) + "\n" + pretty([heartbeat]))
-    region.export("exports_tpch", f"{region.log} {region.mutation}", region.millis)
+    region.export("exports_tpch", f"{region.millis} {region.log} {region.mutation}", region.millis)
     nation.export("exports_tpch", f"log-bin.{nation.file:06} {nation.position}", nation.millis)
 
     start, supplier = suppliers()

@@ -60,9 +60,10 @@ FORMATS = {
     "datastream-json": Format(settings=_ORDERED | {"order"}),
     "csv": Format(
         roles=("baseline", "export"),
-        settings=frozenset(("epochs",)),
+        settings=frozenset(("epochs", "positions", "delimiter", "escape", "null")),
         dialect=Dialect(null="", header=True),
     ),
+    "parquet": Format(roles=("baseline", "export"), settings=frozenset(("epochs", "positions"))),
     "tungsten-csv": Format(
         layouts=(TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES),
         settings=_ORDERED | _MIXED | {"dialect", "header", "columns"},

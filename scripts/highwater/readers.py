@@ -26,7 +26,7 @@ READERS = {
 
 def needs_random_access(options: ReadOptions) -> bool:
     """Return whether `read` needs a file that is open for random access, in place of a stream."""
-    return options.format == "dms-parquet"
+    return options.format in ("dms-parquet", "parquet")
 
 
 def read(opened, options: ReadOptions) -> Iterator[pyarrow.RecordBatch]:

@@ -58,7 +58,7 @@
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
-    {%- set taken_in = (run_query('select max(log_batch) from ' ~ merged).rows[0][0] or 0) | int -%}
+    {%- set taken_in = newest_log_batch(merged) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}
     {%- if last_applied > taken_in -%}
         {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}

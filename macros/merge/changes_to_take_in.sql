@@ -1,32 +1,51 @@
-{%- macro changes_to_take_in(log, entity) -%}
+{%- macro changes_to_take_in(log, entity, publications=none) -%}
     {%- set taken_in = 0 -%}
+    {%- set upto = ' and log_batch <= ' ~ (published_log_batch(publications, entity) or 0) if execute and publications else '' -%}
     {%- if execute and is_incremental() -%}
-        {%- set taken_in = (run_query('select max(log_batch) from ' ~ this).rows[0][0] or 0) | int -%}
+        {%- set taken_in = newest_log_batch(this) -%}
         {%- if not run_query(
-            "select 1 from " ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in ~ " limit 1"
+            "select 1 from " ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in ~ upto ~ " limit 1"
         ).rows | length -%}
             {%- set nothing = ', cast(null as array<string>) as present_columns' if entity_setting(entity, 'partial_images', false) else '' -%}
             {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false ' ~ _all_taken_in()) }}
         {%- endif -%}
     {%- endif -%}
-    {%- set applied = "verdict = 'applied' and log_batch > " ~ taken_in -%}
-    {%- set columns = merged_columns(entity) | reject('in', ['is_pending', 'is_new'] + _fold_columns()) -%}
+    {%- set applied = "verdict = 'applied' and log_batch > " ~ taken_in ~ upto -%}
+    {%- set key = entity_key(entity) -%}
     select
         {%- if is_incremental() %}
         true as is_pending,
-        is_new_key as is_new,
+        {{ 'based.is_based is null' if publications else 'is_new_key' }} as is_new,
         {%- else %}
         -- the first build writes base rows only; truncates are for the view to see, and never leave the pending layer
-        {{ "change_type = 'truncate'" if entity_setting(entity, 'truncates', false) else 'false' }} as is_pending,
+        {{ _stays_pending(entity) }} as is_pending,
         false as is_new,
         {%- endif %}
-        {%- if entity_setting(entity, 'partial_images', false) %}
-        present_columns,
-        {%- endif %}
-        {%- for column in columns %}
-        {{ column }}{{ ',' if not loop.last }}
+        {%- for column in _columns_of_change(entity) %}
+        {{ 'log.' if publications }}{{ column }}{{ ',' if not loop.last }}
         {%- endfor %}
-    from {{ log }}
+    from {{ log }}{{ ' as log' if publications }}
+    {%- if publications and is_incremental() %}
+    -- held changes are taken in later than they were judged: what has a base row is asked now
+    left join (
+        select{{ broadcast_hint('arriving', 0) }} distinct
+            {%- for column in key %}
+            base.{{ column }},
+            {%- endfor %}
+            true as is_based
+        from {{ this }} as base
+        inner join (select {{ key | join(', ') }} from {{ log }} where {{ applied }}) as arriving
+            on
+                {%- for column in key %}
+                {{ 'and ' if not loop.first }}base.{{ column }} = arriving.{{ column }}
+                {%- endfor %}
+        where not base.is_pending
+    ) as based
+        on
+            {%- for column in key %}
+            {{ 'and ' if not loop.first }}log.{{ column }} = based.{{ column }}
+            {%- endfor %}
+    {%- endif %}
     where {{ applied }}
 {%- endmacro -%}
 

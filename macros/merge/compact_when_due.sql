@@ -3,31 +3,39 @@
         {{ return('') }}
     {%- endif -%}
     {%- set rule = config.get('meta', {}).get('merged', {}).get('compact_when') -%}
-    {%- set allowed = "`always`, or a mapping of pending_rows (a number), pending_percent (of the base), or both" -%}
-    {%- if rule != 'always' and (
-        rule is not mapping or not rule or rule.keys() | reject('in', ['pending_rows', 'pending_percent']) | list
-    ) -%}
+    {%- set parts = ['pending_rows', 'pending_percent', 'pending_days'] -%}
+    {%- if rule != 'always' and (rule is not mapping or not rule or rule.keys() | reject('in', parts) | list) -%}
         {{ exceptions.raise_compiler_error(
-            "compact_when of " ~ this.identifier ~ " is '" ~ rule ~ "'; it must be " ~ allowed ~ "."
+            "compact_when of " ~ this.identifier ~ " is '" ~ rule ~ "'; it must be `always`, or a mapping of pending_rows "
+            ~ "(a number), pending_percent (of the base) and pending_days (since the oldest landed), any of them."
         ) }}
     {%- endif -%}
+    {%- set entity = this.identifier.removesuffix('_merged') -%}
     {%- set rows = run_query(
         'select is_pending, count(*) from ' ~ this
-        ~ (" where change_type <> 'truncate'" if entity_setting(this.identifier.removesuffix('_merged'), 'truncates', false) else '')
+        ~ (" where change_type <> 'truncate'" if entity_setting(entity, 'truncates', false) else '')
         ~ ' group by is_pending'
     ).rows -%}
-    {%- set counts = namespace(pending=0, base=0) -%}
-    {%- for row in rows -%}
-        {%- if row[0] -%}{%- set counts.pending = row[1] | int -%}
-        {%- else -%}{%- set counts.base = row[1] | int -%}
-        {%- endif -%}
+    {%- set pending = rows | selectattr(0) | map(attribute=1) | map('int') | sum -%}
+    {%- set base = rows | rejectattr(0) | map(attribute=1) | map('int') | sum -%}
+    {%- if not pending -%}
+        {{ return('') }}
+    {%- endif -%}
+    {%- set found = {'pending_rows': pending, 'pending_percent': pending * 100 / base if base else 100} -%}
+    {%- if rule is mapping and 'pending_days' in rule -%}
+        {#- asked of the pending rows alone: the base has a time in every row -#}
+        {%- set oldest = run_query(
+            "select timestampdiff(second, min(landed_at), current_timestamp()) / 86400 from " ~ this
+            ~ " where is_pending and change_type <> 'truncate'"
+        ).rows[0][0] -%}
+        {%- do found.update({'pending_days': oldest | float}) -%}
+    {%- endif -%}
+    {%- set reached = [] -%}
+    {%- for part in parts if rule is mapping and part in rule and found[part] >= rule[part] -%}
+        {%- do reached.append(part ~ ' ' ~ rule[part]) -%}
     {%- endfor -%}
-    {%- if counts.pending > 0 and (
-        rule == 'always'
-        or ('pending_rows' in rule and counts.pending >= rule.pending_rows)
-        or ('pending_percent' in rule and counts.pending * 100 >= rule.pending_percent * counts.base)
-    ) -%}
-        {{ return(compact_pending(this, this.identifier.removesuffix('_merged'))) }}
+    {%- if rule == 'always' or reached -%}
+        {{ return(compact_pending(this, entity, reached | join(', ') or 'always')) }}
     {%- endif -%}
     {{ return('') }}
 {%- endmacro -%}

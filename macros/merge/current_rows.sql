@@ -1,42 +1,147 @@
-{%- macro current_rows(merged, entity) -%}
+{%- macro current_rows(merged, entity, publications=none, log=none) -%}
     {%- set key = entity_key(entity) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- set insert_only = not publications and entity_setting(entity, 'insert_only', false) -%}
     {%- set may_outlive = truncates and entity_setting(entity, 'partial_images', false) -%}
-    {%- set truncated_below -%}
-(select coalesce(max(change_sequence_number), '') from {{ merged }} where is_pending and change_type = 'truncate')
-    {%- endset -%}
+    {%- set truncated_below = 'truncated_below' if publications else
+        "(select coalesce(max(change_sequence_number), '') from " ~ merged ~ " where is_pending and change_type = 'truncate')" -%}
+    {%- if publications -%}
+    {{ _published_layers(merged, entity, publications, log) }}
+
+    {% endif -%}
     select
         {%- for column in entity_columns(entity) %}
-        {%- set own_name = column.name.removeprefix('source_') %}
-        {%- set is_renamed = own_name != column.name and own_name in reserved_columns() %}
+        {%- set shown = own_name(column.name) %}
         {%- if may_outlive and column.name not in key %}
         case
             when column_orders is null or column_orders['{{ column.name }}'].change_sequence_number >= {{ truncated_below }}
                 then {{ column.name }}
-        end as {{ own_name if is_renamed else column.name }}{{ ',' if not loop.last }}
+        end as {{ shown }}{{ ',' if not loop.last }}
         {%- else %}
-        {{ column.name }}{{ ' as ' ~ own_name if is_renamed }}{{ ',' if not loop.last }}
+        {{ column.name }}{{ ' as ' ~ shown if shown != column.name }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
-    from (
-        select base.*
-        from {{ merged }} as base
-        left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending) as pending
-            on
-                {%- for column in key %}
-                {{ 'and ' if not loop.first }}base.{{ column }} = pending.{{ column }}
-                {%- endfor %}
-        where not base.is_pending
-
-        union all
-
-        select * from {{ merged }}
-        where is_pending
+    from {% if publications %}layers{{ '\n    cross join truncates' if truncates }}{% elif insert_only %}{{ merged }}{% else %}(
+        {{ _base_and_pending(merged, key) | indent(8) }}
     )
+    {%- endif %}
     where
         not is_deleted
+        {%- if insert_only %}
+        -- keys never change, so a pending row has no base row
+        and (is_new or not is_pending)
+        {%- endif %}
         {%- if truncates %}
         -- a truncate hides every row below it
         and change_sequence_number >= {{ truncated_below }}
         {%- endif %}
+        {%- if publications %}
+        and (select is_one_moment from cut)
+        {%- endif %}
+{%- endmacro -%}
+
+{%- macro _base_and_pending(merged, key) -%}
+select base.*
+from {{ merged }} as base
+left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending) as pending
+    on
+        {%- for column in key %}
+        {{ 'and ' if not loop.first }}base.{{ column }} = pending.{{ column }}
+        {%- endfor %}
+where not base.is_pending
+
+union all
+
+select * from {{ merged }}
+where is_pending
+{%- endmacro -%}
+
+{%- macro _published_layers(merged, entity, publications, log) -%}
+    {%- set key = entity_key(entity) -%}
+    {%- set columns = merged_columns(entity) -%}
+    {%- set taken_in = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
+    {%- set logged = '(select coalesce(max(log_batch), 0) from ' ~ log ~ ')' -%}
+    {%- set published = logged if var('candidate', false) else
+        "(select max_by(log_batches, publication)['" ~ entity ~ "'] from " ~ publications ~ ")" -%}
+    with
+
+    -- published, and not in the merged table yet
+    published as (
+
+        select
+            true as is_pending,
+            is_new_key as is_new,
+            {{ _columns_of_change(entity) | join(',\n            ') }}
+        from {{ log }}
+        where
+            verdict = 'applied'
+            and log_batch > {{ taken_in }}
+            -- before its first publication a table shows what it has
+            and log_batch <= {{ published }}
+
+    ),
+
+    {%- if entity_setting(entity, 'truncates', false) %}
+
+    truncates as (
+
+        select coalesce(max(change_sequence_number), '') as truncated_below
+        from (
+            select change_sequence_number
+            from {{ merged }}
+            where is_pending and change_type = 'truncate'
+
+            union all
+
+            select change_sequence_number
+            from published
+            where change_type = 'truncate'
+        )
+
+    ),
+    {%- endif %}
+
+    latest as (
+
+        {{ latest_change_per_key('published', entity, merged) | indent(4) }}
+
+    ),
+
+    layers as (
+
+        select
+            {{ columns | join(',\n            ') }}
+        from (
+            {{ _base_and_pending(merged, key) | indent(12) }}
+        ) as taken_in
+        left anti join published
+            on
+                {%- for column in key %}
+                {{ 'and ' if not loop.first }}taken_in.{{ column }} = published.{{ column }}
+                {%- endfor %}
+
+        union all
+
+        select
+            {{ columns | join(',\n            ') }}
+        from latest
+
+    ),
+
+    cut as (
+
+        select
+            -- the tables of one query may be of different moments: better no answer than half a publication
+            case
+                when coalesce(taken_in <= published and published <= logged, true) then true
+                else raise_error('{{ entity }}: a publication came while this query was planned. Run it again.')
+            end as is_one_moment
+        from (
+            select
+                {{ taken_in }} as taken_in,
+                {{ logged }} as logged,
+                {{ published }} as published
+        )
+
+    )
 {%- endmacro -%}

@@ -1,10 +1,11 @@
 {%- macro folded_changes(changes, entity, standing=none) -%}
     {%- set key = entity_key(entity) -%}
     {%- set values = entity_columns(entity) | map(attribute='name') | reject('in', key) | list -%}
-    {%- set carried = merged_columns(entity) | reject('in', ['is_pending', 'is_new'] + _fold_columns()) | list -%}
+    {%- set carried = _carried_columns(entity) -%}
     {%- set of_latest = carried | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
     {%- set sides = ['is_there', 'is_gone'] + values -%}
-    {%- set has_standing = standing is not none and is_incremental() -%}
+    {#- a merged table that is built for the first time has nothing to fold with -#}
+    {%- set has_standing = standing is not none and (is_incremental() or standing != this) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     select
         is_pending,

@@ -8,3 +8,18 @@
         + (_fold_columns() if entity_setting(entity, 'partial_images', false) else [])
     ) }}
 {%- endmacro -%}
+
+{%- macro _carried_columns(entity) -%}
+    {#- What a merged row has from its change: all but its layer and how it was folded. -#}
+    {{ return(merged_columns(entity) | reject('in', ['is_pending', 'is_new'] + _fold_columns()) | list) }}
+{%- endmacro -%}
+
+{%- macro _columns_of_change(entity) -%}
+    {#- What is read from the log to make a merged row. -#}
+    {{ return((['present_columns'] if entity_setting(entity, 'partial_images', false) else []) + _carried_columns(entity)) }}
+{%- endmacro -%}
+
+{%- macro _stays_pending(entity) -%}
+    {#- Truncates are for the view to see, and never leave the pending layer. -#}
+    {{- "change_type = 'truncate'" if entity_setting(entity, 'truncates', false) else 'false' -}}
+{%- endmacro -%}

@@ -1,3 +1,89 @@
-{%- macro compact_merged(entity) -%}
-    {%- do run_query(compact_pending(_built_relation(entity ~ '_merged'), entity)) -%}
+{%- macro compact_merged(entity, method='in-place') -%}
+    {%- set merged = _built_relation(entity ~ '_merged') -%}
+    {%- if method == 'in-place' -%}
+        {%- do run_query(compact_pending(merged, entity, 'highwater compact')) -%}
+    {%- elif method == 'full' -%}
+        {%- do run_query(_table_of_rows(entity, _rewritten_rows(merged, entity))) -%}
+    {%- else -%}
+        {%- set columns = _partition_columns(entity) | reject('equalto', 'is_pending') | list -%}
+        {%- if not columns -%}
+            {{ exceptions.raise_compiler_error(
+                merged.identifier ~ " is partitioned by is_pending only. Declare partition_by of the model, for example "
+                ~ "[is_pending, region], and rebuild it, or compact it in full."
+            ) }}
+        {%- endif -%}
+        {#- a key that changes its partition leaves the old one first: then every partition can be written by itself -#}
+        {%- do run_query(_leave_other_partitions(merged, entity, columns)) -%}
+        {%- for row in run_query(
+            'select distinct ' ~ columns | join(', ') ~ ' from ' ~ merged ~ ' where is_pending'
+            ~ (" and change_type <> 'truncate'" if entity_setting(entity, 'truncates', false) else '')
+            ~ ' order by ' ~ columns | join(', ')
+        ).rows -%}
+            {%- set partition = [] -%}
+            {%- for column in columns -%}
+                {%- do partition.append(
+                    column ~ ' is null' if row[loop.index0] is none
+                    else column ~ " = '" ~ (row[loop.index0] | string | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'"
+                ) -%}
+            {%- endfor -%}
+            {%- set where = partition | join(' and ') -%}
+            {%- do run_query(
+                'insert into ' ~ merged ~ ' replace where ' ~ where ~ _rewritten_rows(merged, entity, where)
+            ) -%}
+        {%- endfor -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _rewritten_rows(merged, entity, where='true') -%}
+    {#- Base and pending rows of some partitions as base rows, columns as the table has them; truncates stay pending. #}
+        select
+            {%- for column in adapter.get_columns_in_relation(merged) %}
+            {%- if column.name == 'is_pending' %}
+            {{ _stays_pending(entity) }} as is_pending
+            {%- else %}
+            {{ 'false as ' if column.name == 'is_new' }}{{ column.name }}
+            {%- endif %}
+            {{- ',' if not loop.last }}
+            {%- endfor %}
+        from (
+            {{ _base_and_pending(merged, entity_key(entity)) | indent(12) }}
+        )
+        where {{ where }}
+{%- endmacro -%}
+
+{%- macro _leave_other_partitions(merged, entity, columns) -%}
+    merge into {{ merged }} as base
+    using (
+        select pending.*
+        from {{ merged }} as pending
+        inner join {{ merged }} as base
+            on
+                {%- for column in entity_key(entity) %}
+                {{ 'and ' if not loop.first }}base.{{ column }} = pending.{{ column }}
+                {%- endfor %}
+        where
+            pending.is_pending
+            and not base.is_pending
+            and not ({% for column in columns %}{{ ' and ' if not loop.first }}base.{{ column }} <=> pending.{{ column }}{% endfor %})
+    ) as change
+        on
+            {%- for column in entity_key(entity) %}
+            {{ 'and ' if not loop.first }}base.{{ column }} = change.{{ column }}
+            {%- endfor %}
+    when matched and base.is_pending then update set is_new = true
+    when matched then delete
+{%- endmacro -%}
+
+{%- macro _table_of_rows(entity, rows) -%}
+        create or replace table {{ _built_relation(entity ~ '_merged') }}
+        using delta
+        partitioned by ({{ _partition_columns(entity) | join(', ') }})
+        tblproperties ('delta.enableDeletionVectors' = 'true')
+        as
+        {{- rows }}
+{%- endmacro -%}
+
+{%- macro _partition_columns(entity) -%}
+    {%- set columns = _built_model(entity ~ '_merged').config.get('partition_by') -%}
+    {{ return([columns] if columns is string else columns) }}
 {%- endmacro -%}

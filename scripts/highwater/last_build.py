@@ -68,30 +68,34 @@ def summary(spark) -> str:
             for table in tables
         )
     ).collect()
-    rejected = dict(spark.sql("select table_name, count(*) from lake.rejected_changes group by table_name").collect())
-    ledger = {
-        row.table_name: row
-        for row in spark.sql(
-            "select table_name, sum(read) as read, sum(tied) as tied, max(landed_at) as newest from lake.ledger "
-            "group by table_name"
-        ).collect()
-    }
+    rejected = dict(_asked(spark, "rejected_changes", "table_name, count(*)", "group by table_name"))
+    figures = "table_name, sum(read) as read, sum(tied) as tied, max(landed_at) as newest"
+    ledger = {row.table_name: row for row in _asked(spark, "ledger", figures, "group by table_name")}
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
     lines = []
     for table, now, pending in counts:
-        read, tied = (ledger[table].read, ledger[table].tied) if table in ledger else (0, 0)
-        read -= sum(replayed.get((feed, source), 0) for feed, source in map(tuple, tables[table]))
+        read, tied = (ledger[table].read, ledger[table].tied) if table in ledger else (None, 0)
+        if read is not None:
+            read -= sum(replayed.get((feed, source), 0) for feed, source in map(tuple, tables[table]))
         lines.append(
-            f"  {table:<{width}}  {now:>9,} rows now   from {read:,} records"
+            f"  {table:<{width}}  {now:>9,} rows now"
+            + (f"   from {read:,} records" if read is not None else "")
             + (f", {pending:,} pending" if pending else "")
             + (f", {rejected[table]:,} rejected (see rejected_changes)" if table in rejected else "")
             + (f", {tied:,} tied (see sequence_ties)" if tied else "")
         )
-    unassigned = spark.sql("select coalesce(sum(records), 0) from lake.unassigned_records").first()[0]
-    if unassigned:
+    for (unassigned,) in _asked(spark, "unassigned_records", "sum(records)", "having sum(records) > 0"):
         noun = "record belongs" if unassigned == 1 else "records belong"
         lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")
+    hints = []
+    if ledger:
+        hints += [
+            '  highwater query "select * from ledger order by landed_at"      what became of every record',
+            '  highwater query "select table_name, rejection_reason, source_file, source_line from rejected_changes"',
+        ]
+    if any(now and table not in ledger for table, now, _ in counts):
+        hints.append("  highwater build      every model, also the ledger of what became of every record")
     latest = max(tables, key=lambda table: ledger[table].newest.timestamp() if table in ledger else 0)
     return "\n".join(
         [
@@ -100,11 +104,17 @@ def summary(spark) -> str:
             "",
             "Next:",
             f'  highwater query "select * from {latest} limit 10"',
-            '  highwater query "select * from ledger order by landed_at"      what became of every record',
-            '  highwater query "select table_name, rejection_reason, source_file, source_line from rejected_changes"',
+            *hints,
             "  make docs                                                      lineage and columns, in a browser",
         ]
     )
+
+
+def _asked(spark, table: str, columns: str, rest: str) -> list:
+    """Return the rows of a question to a table that a build of a part may not have made yet."""
+    if not spark.catalog.tableExists(f"lake.{table}"):
+        return []
+    return spark.sql(f"select {columns} from lake.{table} {rest}").collect()
 
 
 def _replayed(spark, feeds: set[str]) -> dict[tuple[str, str], int]:

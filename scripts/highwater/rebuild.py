@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import yaml
+
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
+from highwater.feeds import FAST_LOADER
 
 # truncates wait with the pending rows for ever, and are no rows of the table
 PENDING = "is_pending and change_type <> 'truncate'"
@@ -21,6 +24,27 @@ def merged_table(spark, table: str) -> str:
     if not spark.catalog.tableExists(f"lake.{merged}"):
         raise UsageError(f"{merged} has not been built yet; run: highwater build")
     return merged
+
+
+def declaration_of(entity: str) -> Path:
+    """Return the file that declares an entity's log."""
+    (path,) = Path("models/changes").glob(f"*/{entity}_changes.yml")
+    return path
+
+
+def log_of(entity: str) -> dict:
+    """Return the declaration of an entity's log, as its YAML has it."""
+    return yaml.load(declaration_of(entity).read_text(), FAST_LOADER)["models"][0]
+
+
+def settings_of(entity: str) -> dict:
+    """Return what the log of an entity declares: its key, and what else its `meta` holds."""
+    return log_of(entity)["config"]["meta"]
+
+
+def key_of(entity: str) -> list[str]:
+    """Return the columns that identify a row of an entity, as its log's YAML declares them."""
+    return settings_of(entity).get("key", [])
 
 
 def rebuild(spark, table: str) -> str:

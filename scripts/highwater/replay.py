@@ -1,14 +1,11 @@
 """Take rejected records again, after the model, the declaration or the seed that rejected them was mended."""
 
-from pathlib import Path
-
-import yaml
-
 from highwater import dbt
 from highwater.add_table import logged_tables
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
 from highwater.landing import next_batch
+from highwater.rebuild import key_of
 
 # Records that are accepted now, and with them those of the same key and position in their file, which may have been
 # accepted before: only together they keep their places. What was there already comes out as a duplicate.
@@ -84,7 +81,7 @@ def replay(spark, entity: str) -> str:
 
 def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
     feed = declared_feeds()[feed_name]
-    same_key = "".join(f"and companion.{column} <=> mended.{column} " for column in _key(entity))
+    same_key = "".join(f"and companion.{column} <=> mended.{column} " for column in key_of(entity))
     mended = MENDED.format(
         staging=f"stg_{feed_name}__{entity}_changes", entity=entity, feed=feed_name, same_key=same_key
     )
@@ -99,8 +96,3 @@ def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
     spark.sql(statement).write.format("delta").mode("append").saveAsTable(feed.raw_table)
     noun, verb = ("record", "arrives") if records == 1 else ("records", "arrive")
     return f"{feed_name}: {records:,} {noun} of {entity} {verb} again as batch {number}. Now run: highwater build"
-
-
-def _key(entity: str) -> list[str]:
-    (path,) = Path("models/changes").glob(f"*/{entity}_changes.yml")
-    return yaml.safe_load(path.read_text())["models"][0]["config"]["meta"].get("key", [])

@@ -1,30 +1,45 @@
 """Where every table stands: what has landed, what waits, what is pending, when it was compacted last."""
 
+import re
+
 from highwater.add_table import logged_tables
 from highwater.errors import UsageError
-from highwater.rebuild import PENDING
+from highwater.project import step_under_way
+from highwater.rebuild import PENDING, key_of
+from highwater.retention import retention_of
 
-STANDING = ["landed_at", "source_position", "waiting"]
-LAYERED = ["base", "pending", "pending_percent", "tombstones", "compacted_at"]
+STANDING = ["key", "step", "landed_at", "landed_batch", "logged_batch", "source_position", "method", "waiting"]
+LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
+COMPACTED = ["compacted_at", "compacted_by", "retained"]
+# where a horizon is declared: changes that were applied after it
+HORIZON = ["retention_days", "late"]
+# taking a batch in is a merge that is confined to the pending rows
+IS_TAKING_IN = "is_pending"
 COUNTS = ["read", "applied", "superseded", "duplicate", "rejected", "tied"]
 
 RAW = """
     select
         '{entity}' as entity,
+        '{feed}' as feed,
         max(landed_at) as landed_at,
-        max_by(source_position, landing_batch) as source_position
+        max(landing_batch) as landed_batch,
+        max_by(source_position, landing_batch) as source_position,
+        case
+            when max_by(source_file, landing_batch) rlike '/capture-[0-9]+/rows-[0-9]+$'
+                then 'row-version, deletes are not seen'
+            when max_by(source_file, landing_batch) rlike '/capture-[0-9]+/(baseline|extraction-[0-9]+)$'
+                then 'changelog'
+        end as method
     from raw.{feed}
     -- a file whose records tell their tables has none itself
     where entry <> 'record' and coalesce(source_table, '{table}') = '{table}'
 """
 
 WAITING = """
-    select '{entity}' as entity, count(*) as waiting
-    from raw.{feed}
-    where
-        entry = 'record'
-        and source_table = '{table}'
-        and landing_batch > coalesce((select max(landing_batch) from lake.{entity}_changes where feed = '{feed}'), 0)
+    select '{entity}' as entity, '{feed}' as feed, any_value(logged.batch) as logged_batch, count(raw.entry) as waiting
+    from (select coalesce(max(landing_batch), 0) as batch from lake.{entity}_changes where feed = '{feed}') as logged
+    left join raw.{feed} as raw
+        on raw.entry = 'record' and raw.source_table = '{table}' and raw.landing_batch > logged.batch
 """
 
 LAYERS = """
@@ -32,7 +47,9 @@ LAYERS = """
         '{entity}' as entity,
         count_if(not is_pending) as base,
         count_if({pending}) as pending,
-        count_if(not is_pending and is_deleted) as tombstones
+        count_if(not is_pending and is_deleted) as tombstones,
+        max(changed_at) as changed_at,
+        timestampdiff(second, max(changed_at), max_by(landed_at, changed_at)) as lag_seconds
     from lake.{entity}_merged
 """
 
@@ -42,17 +59,25 @@ def status(spark, table: str | None = None) -> list[dict]:
 
     Arguments:
         table: the entity, for example `customers`; None: every one.
-    Returns: entity, feeds, when a batch landed last, the position at the source that it reached (where feeds
-        tell it), records that wait for a build, rows of base and pending, the pending share in percent of the base,
-        tombstones, when the table was compacted last, and from the ledger: read, applied, superseded, duplicate,
-        rejected, tied.
+    Returns: entity, feeds, key columns, the command that is writing to the lake or was killed while it did, when a
+        batch landed last, the newest batch of each feed in raw and in the log, the position at the source that it
+        reached (where feeds tell it), how a database's changes are found, records that wait for a build, when the
+        newest change was made at the source and how long it took to land, rows of base and pending, the
+        pending share in percent of the base, tombstones, when the table was compacted last and what made it due, the
+        copy that `--retain-previous` kept, for how many days tombstones and changes are kept, changes that were applied
+        after that horizon, and from the ledger: read, applied, superseded, duplicate, rejected, tied.
     Raises: UsageError when there is no such entity.
     """
     known = dict(logged_tables())
     if table and table not in known:
         raise UsageError(f"there is no table {table!r}; tables are: {', '.join(sorted(known)) or 'none'}.")
     chosen = {table: known[table]} if table else known
-    found = {entity: {"table": entity, "feeds": [feed for feed, _ in feeds]} for entity, feeds in chosen.items()}
+    step = step_under_way()
+    found = {
+        entity: {"table": entity, "feeds": [feed for feed, _ in feeds], "key": key_of(entity), "step": step}
+        | {"landed_batch": {}, "logged_batch": {}}
+        for entity, feeds in chosen.items()
+    }
     pairs = [
         {"entity": entity, "feed": feed, "table": name}
         for entity, feeds in chosen.items()
@@ -61,33 +86,58 @@ def status(spark, table: str | None = None) -> list[dict]:
     ]
     logged = [pair for pair in pairs if spark.catalog.tableExists(f"lake.{pair['entity']}_changes")]
     for row in sorted(_rows(spark, RAW, pairs), key=lambda row: (row.landed_at is not None, row.landed_at)):
-        found[row.entity] |= {"landed_at": row.landed_at, "source_position": row.source_position}
+        found[row.entity] |= {"landed_at": row.landed_at, "source_position": row.source_position, "method": row.method}
+        found[row.entity]["landed_batch"][row.feed] = row.landed_batch
     for row in _rows(spark, WAITING, logged):
+        found[row.entity]["logged_batch"][row.feed] = row.logged_batch
         found[row.entity]["waiting"] = found[row.entity].get("waiting", 0) + row.waiting
     merged = [entity for entity in chosen if spark.catalog.tableExists(f"lake.{entity}_merged")]
     for row in _rows(spark, LAYERS, [{"entity": entity, "pending": PENDING} for entity in merged]):
         share = round(100 * row.pending / row.base, 1) if row.base else None
         found[row.entity] |= {"base": row.base, "pending": row.pending, "pending_percent": share}
-        found[row.entity] |= {"tombstones": row.tombstones, "compacted_at": _compacted_at(spark, row.entity)}
+        found[row.entity] |= {"changed_at": row.changed_at, "lag_seconds": row.lag_seconds}
+        found[row.entity] |= {"tombstones": row.tombstones} | _compaction(spark, row.entity)
+    for entity in merged:
+        if spark.catalog.tableExists(f"lake.{entity}_merged_previous"):
+            found[entity]["retained"] = f"{entity}_merged_previous"
     if spark.catalog.tableExists("lake.ledger"):
         sums = ", ".join(f"sum({name}) as {name}" for name in COUNTS)
         for row in spark.sql(f"select table_name, {sums} from lake.ledger group by table_name").collect():
             if row.table_name in found:
                 found[row.table_name] |= {name: row[name] for name in COUNTS}
-    return [dict.fromkeys(["table", "feeds", *STANDING, *LAYERED, *COUNTS]) | values for values in found.values()]
+    for entity in chosen:
+        found[entity]["retention_days"] = retention_of(entity) or None
+    if any(values["retention_days"] for values in found.values()) and spark.catalog.tableExists("lake.late_changes"):
+        late = "select table_name, count_if(verdict = 'applied') as late from lake.late_changes group by table_name"
+        counted = {row.table_name: row.late for row in spark.sql(late).collect()}
+        for entity, values in found.items():
+            if "tombstones" in (values["retention_days"] or {}):
+                values["late"] = counted.get(entity, 0)
+    names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *COUNTS]
+    return [dict.fromkeys(names) | values for values in found.values()]
 
 
 def _rows(spark, select: str, values: list[dict]) -> list:
     return spark.sql(" union all ".join(select.format(**each) for each in values)).collect() if values else []
 
 
-def _compacted_at(spark, entity: str):
-    """Return when the merged table was compacted or rebuilt last, as its history tells: None, never."""
-    for commit in spark.sql(f"describe history lake.{entity}_merged").collect():
-        # taking a batch in is a merge too, confined to the pending rows
-        if commit.operation == "MERGE" and "is_pending" not in (commit.operationParameters.get("predicate") or ""):
-            return commit.timestamp
-        # the first version is the table's first build, a later one a rebuild
-        if commit.version > 0 and commit.operation.startswith(("CREATE OR REPLACE", "REPLACE")):
-            return commit.timestamp
+def compaction_of(commit) -> str | None:
+    """Return by what a commit of a merged table's history compacted it; None: it did something else."""
+    predicate = commit.operationParameters.get("predicate") or ""
+    cause = re.search(r"compacted by ([\w ,.]+)", predicate)
+    if commit.operation == "MERGE" and cause:
+        return cause[1]
+    if commit.operation == "WRITE" and predicate not in ("", "[]"):
+        return "highwater compact, by partitions"
+    # the first version is the table's first build
+    if commit.version > 0 and commit.operation.startswith(("CREATE OR REPLACE", "REPLACE")):
+        return "highwater, written anew"
     return None
+
+
+def _compaction(spark, entity: str) -> dict:
+    """Return when the merged table was compacted or rebuilt last, and by what."""
+    for commit in spark.sql(f"describe history lake.{entity}_merged").collect():
+        if cause := compaction_of(commit):
+            return {"compacted_at": commit.timestamp, "compacted_by": cause}
+    return {}

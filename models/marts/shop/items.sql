@@ -1,8 +1,10 @@
+{{ config(schema='candidate' if var('candidate', false) else none) }}
+
 with
 
 current_rows as (
 
-    {{ current_rows(ref('items_merged'), 'items') }}
+    {{ current_rows(ref('items_merged'), 'items', ref('shop_publications'), ref('items_changes')) }}
 
 )
 

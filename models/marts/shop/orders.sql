@@ -1,8 +1,10 @@
+{{ config(schema='candidate' if var('candidate', false) else none) }}
+
 with
 
 current_rows as (
 
-    {{ current_rows(ref('orders_merged'), 'orders') }}
+    {{ current_rows(ref('orders_merged'), 'orders', ref('shop_publications'), ref('orders_changes')) }}
 
 )
 

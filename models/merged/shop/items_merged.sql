@@ -2,7 +2,7 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('items_changes'), 'items') }}
+    {{ changes_to_take_in(ref('items_changes'), 'items', ref('shop_publications')) }}
 
 ),
 

@@ -2,7 +2,7 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('orders_changes'), 'orders') }}
+    {{ changes_to_take_in(ref('orders_changes'), 'orders', ref('shop_publications')) }}
 
 ),
 

@@ -1,0 +1,78 @@
+{%- macro publication(group, logs) -%}
+    {%- set state = _state_of_logs(group, logs) if execute else {'log_batches': {}, 'feeds': []} -%}
+    {%- if not state.log_batches -%}
+    -- nothing to publish
+    select
+        cast(null as bigint) as publication,
+        cast(null as map<string, bigint>) as log_batches,
+        cast(null as map<string, bigint>) as landing_batches,
+        cast(null as timestamp) as landed_at
+    where false
+    {%- else -%}
+    select
+        {{ state.publication }}L as publication,
+        map(
+            {%- for entity, log_batch in state.log_batches.items() %}
+            '{{ entity }}', {{ log_batch }}L{{ ',' if not loop.last }}
+            {%- endfor %}
+        ) as log_batches,
+        map_from_entries(collect_list(struct(feed, landing_batch))) as landing_batches,
+        max(landed_at) as landed_at
+    from (
+        {%- for feed in state.feeds %}
+        {%- if not loop.first %}
+        union all
+        {%- endif %}
+        select
+            '{{ feed }}' as feed,
+            max(landing_batch) as landing_batch,
+            max(landed_at) as landed_at
+        from raw.{{ feed }}
+        {%- endfor %}
+    )
+    {%- endif %}
+{%- endmacro -%}
+
+{%- macro _state_of_logs(group, logs) -%}
+    {#- What every log of the group has; no log batches when there is nothing new, or when one log lacks records. -#}
+    {%- set nothing = {'log_batches': {}, 'feeds': []} -%}
+    {%- set last = [0, none] -%}
+    {%- if is_incremental() -%}
+        {%- set last = run_query('select max(publication), max_by(to_json(log_batches), publication) from ' ~ this).rows[0] -%}
+    {%- endif -%}
+    {%- set state = {'publication': (last[0] or 0) | int + 1, 'log_batches': {}, 'feeds': []} -%}
+    {%- set questions = [] -%}
+    {%- for log in logs -%}
+        {%- set entity = log.identifier.removesuffix('_changes') -%}
+        {%- set marks = {} -%}
+        {%- set newest = [0] -%}
+        {%- for row in run_query('select feed, max(landing_batch), max(log_batch) from ' ~ log ~ ' group by feed').rows -%}
+            {%- do marks.update({row[0]: row[1] | int}) -%}
+            {%- do newest.append(row[2] | int) -%}
+        {%- endfor -%}
+        {%- do state.log_batches.update({entity: newest | max}) -%}
+        {%- for table in logged_tables() if table.entity == entity -%}
+            {%- for feed, source_table in table.sources -%}
+                {%- if feed not in state.feeds -%}
+                    {%- do state.feeds.append(feed) -%}
+                {%- endif -%}
+                {%- do questions.append(
+                    "select '" ~ entity ~ "', count(*), min(landing_batch) from raw." ~ feed
+                    ~ " where entry = 'record' and source_table = '" ~ source_table
+                    ~ "' and landing_batch > " ~ marks.get(feed, 0)
+                ) -%}
+            {%- endfor -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- for waiting in run_query(questions | join(' union all ')).rows if waiting[1] -%}
+        {%- do log(
+            group ~ ": nothing is published. " ~ waiting[0] ~ "_changes has not taken in " ~ waiting[1]
+            ~ (" record" if waiting[1] == 1 else " records") ~ ", from landing batch " ~ waiting[2] ~ " on; readers see what was published before.", info=true
+        ) -%}
+        {{ return(nothing) }}
+    {%- endfor -%}
+    {%- if last[1] and fromjson(last[1]) == state.log_batches -%}
+        {{ return(nothing) }}
+    {%- endif -%}
+    {{ return(state) }}
+{%- endmacro -%}

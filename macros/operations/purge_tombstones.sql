@@ -1,0 +1,40 @@
+{%- macro purge_tombstones(entity, landed_before) -%}
+    {%- set key = entity_key(entity) -%}
+    {%- set merged = _built_relation(entity ~ '_merged') -%}
+    {%- set taken_in = newest_log_batch(merged) -%}
+    {%- do run_query(_purge_statement(merged, _built_relation(entity ~ '_changes'), key, taken_in, landed_before)) -%}
+{%- endmacro -%}
+
+{%- macro _purge_statement(merged, log, key, taken_in, landed_before) -%}
+    merge into {{ merged }} as base
+    using (
+        select {{ key | join(', ') }}
+        from {{ merged }}
+        where
+            not is_pending
+            and is_deleted
+            and landed_at < timestamp '{{ landed_before }}'
+            -- the newest batch says how far the log has been taken in
+            and log_batch < {{ taken_in }}
+
+        except
+
+        -- a pending row stands on its base row
+        select {{ key | join(', ') }}
+        from {{ merged }}
+        where is_pending
+
+        except
+
+        -- so will a change that was judged and is not taken in yet
+        select {{ key | join(', ') }}
+        from {{ log }}
+        where log_batch > {{ taken_in }} and rejection_reason is null
+    ) as purged
+        on
+            not base.is_pending
+            {%- for column in key %}
+            and base.{{ column }} = purged.{{ column }}
+            {%- endfor %}
+    when matched then delete
+{%- endmacro -%}

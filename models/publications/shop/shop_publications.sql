@@ -1,0 +1,12 @@
+with
+
+complete as (
+
+    {{ publication('shop', [
+        ref('items_changes'),
+        ref('orders_changes'),
+    ]) }}
+
+)
+
+select * from complete

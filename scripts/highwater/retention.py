@@ -1,0 +1,141 @@
+"""Drop what is older than a table or feed declares, gather small files, and drop files that no version needs:
+`highwater vacuum`.
+"""
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from highwater import dbt
+from highwater.add_table import logged_tables
+from highwater.errors import CheckError, UsageError
+from highwater.feeds import Feed, days, declared_feeds
+from highwater.rebuild import declaration_of, settings_of
+
+# how far the ledger has counted the records of a feed in the log of an entity
+MARK = "select coalesce(max(landing_batch), 0) from lake.ledger where table_name = '{entity}' and feed = '{feed}'"
+# the export of each table that the next comparison reads
+NEWEST_EXPORTS = """
+    select max_by(source_file, struct(landing_batch, source_file))
+    from {raw_table} where entry = 'file' group by source_table
+"""
+
+
+def vacuum(spark, table: str | None = None) -> list[str]:
+    """Drop what is older than its declared retention, gather small files, and drop files that no version of the last
+    week refers to.
+
+    Where nothing is declared no row goes, and nowhere does what a query of a table shows change. What is dropped can
+    be read in older versions for a week more.
+
+    Arguments:
+        table: the entity, for example `customers`; None: every one, and the raw tables.
+    Returns: a line for each table that rows were dropped from or whose files were gathered.
+    Raises: UsageError when there is no such entity, or a retention is declared wrongly; CheckError when dbt fails.
+    """
+    known = dict(logged_tables())
+    if table and table not in known:
+        raise UsageError(f"there is no table {table!r}; tables are: {', '.join(sorted(known)) or 'none'}.")
+    entities = [table] if table else list(known)
+    feeds = {} if table else declared_feeds()
+    kept = {entity: retention_of(entity) for entity in entities}
+    lines = []
+    for entity, retention in kept.items():
+        if "tombstones" in retention and spark.catalog.tableExists(f"lake.{entity}_merged"):
+            lines += _drop(spark, entity, "purge_tombstones", "merged", "tombstone", retention["tombstones"])
+        if "changes" in retention and spark.catalog.tableExists("lake.ledger"):
+            lines += _drop(spark, entity, "drop_old_changes", "changes", "change", retention["changes"])
+    for feed in feeds.values():
+        if feed.retention_days and spark.catalog.tableExists(feed.raw_table):
+            lines += _drop_records(spark, feed, known)
+    names = [f"lake.{entity}_{layer}" for entity in entities for layer in ("changes", "merged", "history")]
+    for name in filter(spark.catalog.tableExists, [*names, *(feed.raw_table for feed in feeds.values())]):
+        done = spark.sql(f"optimize {name}").first()["metrics"]
+        spark.sql(f"vacuum {name}")
+        if done["numFilesRemoved"]:
+            files = done["numFilesRemoved"]
+            lines.append(f"{name}: {files:,} small file{'s'[: files != 1]} became {done['numFilesAdded']:,}")
+    return lines or ["nothing is older than its retention, and every table has few files already"]
+
+
+def retention_of(entity: str) -> dict[str, int]:
+    """Return for how many days an entity keeps `tombstones` and `changes`, where its log declares it.
+
+    Raises: UsageError naming the file, the value and what is allowed.
+    """
+    settings = settings_of(entity)
+    declared = settings.get("retention_days", {})
+    where = str(declaration_of(entity))
+    if not isinstance(declared, dict) or set(declared) - {"tombstones", "changes"}:
+        raise UsageError(
+            f"{where}: retention_days is {declared!r}; it must be a mapping of tombstones and changes to days, "
+            "either or both, for example {tombstones: 90, changes: 400}."
+        )
+    kept = {name: days(where, f"{name} of retention_days", value) for name, value in declared.items()}
+    if "tombstones" in kept and not settings.get("key"):
+        raise UsageError(f"{where}: {entity} has no key, so it has no tombstones; leave them out of retention_days.")
+    if kept.get("changes", kept.get("tombstones", 0)) < kept.get("tombstones", 0):
+        raise UsageError(
+            f"{where}: changes are kept for {kept['changes']} days and tombstones for {kept['tombstones']}; "
+            "changes must be kept as long as tombstones or longer."
+        )
+    if "changes" in kept and list(Path("models/history").glob(f"*/{entity}_history.sql")):
+        raise UsageError(
+            f"{where}: {entity} has a history, which is made from its changes, so they stay; take `changes` out of "
+            f"retention_days, or remove the model {entity}_history."
+        )
+    return kept
+
+
+def _before(retention: int) -> str:
+    """Return the time before which something must have landed to be dropped, in UTC."""
+    return (datetime.now(timezone.utc) - timedelta(days=retention)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _drop(spark, entity: str, operation: str, layer: str, noun: str, retention: int) -> list[str]:
+    """Run an operation that drops rows of a layer of an entity; return a line when it dropped some."""
+    name = f"lake.{entity}_{layer}"
+    rows = spark.table(name).count()
+    arguments = f"{{entity: {entity}, landed_before: '{_before(retention)}'}}"
+    if dbt.run(["run-operation", operation, "--args", arguments, "--quiet"]):
+        raise CheckError(f"{name}: what is older than {retention} days could not be dropped.")
+    return _line(name, rows - spark.table(name).count(), noun, retention)
+
+
+def _drop_records(spark, feed: Feed, known: dict) -> list[str]:
+    """Drop old records of a feed, not the entries of its files; return a line when there were some."""
+    if feed.role == "export":
+        newest = spark.sql(NEWEST_EXPORTS.format(raw_table=feed.raw_table)).collect()
+        may_go = f"source_file not in ({_texts(file for (file,) in newest)})"
+    else:
+        # a declared table without models may get them yet: its log begins with the first record there is
+        may_go = f"coalesce(source_table not in ({_texts(feed.tables)}), true)"
+        for table, mark in _recorded(spark, feed, known).items():
+            may_go += f" or (source_table = '{table}' and landing_batch <= {mark})"
+    dropped = spark.sql(
+        f"delete from {feed.raw_table} where entry = 'record' "
+        f"and landed_at < timestamp '{_before(feed.retention_days)}' and ({may_go})"
+    ).first()[0]
+    return _line(feed.raw_table, dropped, "record", feed.retention_days)
+
+
+def _texts(values) -> str:
+    """Return texts as SQL; NULL where there are none."""
+    escaped = (value.replace("\\", "\\\\").replace("'", "\\'") for value in values)
+    return ", ".join(f"'{value}'" for value in escaped) or "null"
+
+
+def _recorded(spark, feed: Feed, known: dict) -> dict[str, int]:
+    """Return up to which batch the records of a feed's tables are in every log that takes them, and counted."""
+    marks = {}
+    if spark.catalog.tableExists("lake.ledger"):
+        for entity, sources in known.items():
+            for _, table in filter(lambda source: source[0] == feed.name, sources):
+                mark = spark.sql(MARK.format(entity=entity, feed=feed.name)).first()[0]
+                marks[table] = min(mark, marks.get(table, mark))
+    return marks
+
+
+def _line(name: str, dropped: int, noun: str, retention: int) -> list[str]:
+    if not dropped:
+        return []
+    return [f"{name}: {dropped:,} {noun}{'s'[: dropped != 1]} older than {retention} days dropped"]

@@ -1,0 +1,100 @@
+"""The status of the lake as one page: a table of every number, and charts over time."""
+
+from datetime import datetime, timezone
+
+from highwater.add_table import render
+from highwater.status import IS_TAKING_IN, compaction_of, status
+
+BATCHES = """
+    select landing_batch, min(landed_at) as landed_at, sum(read) as read, sum(applied) as applied,
+        sum(superseded + duplicate) as passed_over, sum(rejected) as rejected
+    from lake.ledger where table_name = '{entity}' group by feed, landing_batch order by landed_at
+"""
+
+UNITS = [("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1)]
+
+LAGS = """
+    select landed_at, unix_timestamp(landed_at) - unix_timestamp(max(changed_at)) as seconds
+    from lake.{entity}_changes where changed_at is not null and not is_derived
+    group by feed, landing_batch, landed_at order by landed_at
+"""
+
+
+def page(spark, table: str | None = None) -> str:
+    """Return a self-contained HTML page; it needs neither a network nor another file.
+
+    Arguments:
+        table: the entity, for example `customers`; None: every one.
+    Raises: UsageError when there is no such entity.
+    """
+    from plotly.offline import get_plotlyjs
+
+    found = status(spark, table)
+    at = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    charts = {row["table"]: _chart(spark, row) for row in found}
+    return render("status.html", rows=found, charts=charts, at=at, plotly=get_plotlyjs())
+
+
+def pending_over_time(spark, entity: str) -> tuple[list, list]:
+    """Return the times at which the number of pending rows changed and how many there were, and the compactions.
+
+    It is read from the history of the merged table, so it begins where Delta's log begins.
+    """
+    points, compactions, pending = [], [], 0
+    for commit in reversed(spark.sql(f"describe history lake.{entity}_merged").collect()):
+        compacted = compaction_of(commit)
+        if compacted:
+            compactions.append((commit.timestamp, compacted))
+            pending = 0
+        elif IS_TAKING_IN in (commit.operationParameters.get("predicate") or ""):
+            pending += int(commit.operationMetrics.get("numTargetRowsInserted", 0))
+        elif commit.version:
+            continue
+        points.append((commit.timestamp, pending))
+    return points, compactions
+
+
+def _chart(spark, row: dict) -> str | None:
+    """Return the charts of one table as an element of a page; None where nothing has been built."""
+    from plotly.graph_objects import Bar, Scatter
+    from plotly.subplots import make_subplots
+
+    if row["read"] is None:
+        return None
+    entity = row["table"]
+    lags = spark.sql(LAGS.format(entity=entity)).collect()
+    unit, seconds = next(
+        unit for unit in UNITS if max((lag.seconds for lag in lags), default=0) >= 3 * unit[1] or unit[1] == 1
+    )
+    titles = ("Records per batch", "Pending rows and compactions", f"From the last change to its landing, {unit}")
+    figure = make_subplots(rows=1, cols=3, subplot_titles=titles)
+    batches = spark.sql(BATCHES.format(entity=entity)).collect()
+    for name, colour in [("applied", "#2a9d8f"), ("passed_over", "#8d99ae"), ("rejected", "#d62828")]:
+        label = {"passed_over": "superseded or duplicate"}.get(name, name)
+        heights = [batch[name] for batch in batches]
+        figure.add_trace(Bar(x=_times(batches), y=heights, name=label, marker_color=colour), 1, 1)
+    points, compactions = pending_over_time(spark, entity) if row["base"] is not None else ([], [])
+    times, counts = [at for at, _ in points], [pending for _, pending in points]
+    line = {"shape": "hv", "color": "#264653"}
+    figure.add_trace(Scatter(x=times, y=counts, name="pending", mode="lines+markers", line=line), 1, 2)
+    marks = {
+        "x": [at for at, _ in compactions],
+        "y": [0] * len(compactions),
+        "text": [cause for _, cause in compactions],
+        "marker": {"symbol": "triangle-down", "size": 11, "color": "#e76f51"},
+    }
+    figure.add_trace(Scatter(**marks, name="compaction", mode="markers", hovertemplate="%{text}<br>%{x}"), 1, 2)
+    delays = [lag.seconds / seconds for lag in lags]
+    figure.add_trace(
+        Scatter(x=_times(lags), y=delays, name="lag", mode="lines+markers", line={"color": "#6a4c93"}), 1, 3
+    )
+    figure.update_layout(
+        barmode="stack", height=300, margin={"l": 50, "r": 20, "t": 40, "b": 40}, template="plotly_white"
+    )
+    figure.update_xaxes(type="date")
+    figure.update_yaxes(rangemode="tozero")
+    return figure.to_html(full_html=False, include_plotlyjs=False, config={"displayModeBar": False})
+
+
+def _times(rows) -> list:
+    return [row.landed_at for row in rows]

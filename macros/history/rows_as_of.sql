@@ -1,0 +1,96 @@
+{%- macro rows_as_of(log, entity, sequence=none, at=none) -%}
+    {%- if execute -%}
+        {%- do _refuse_other_positions(sequence, at) -%}
+    {%- endif -%}
+    {%- if execute and log.identifier.endswith('_history') %}
+    {{ _versions_as_of(log, entity, sequence, at) }}
+    {%- elif at is not none and entity_setting(entity, 'partial_images', false) %}
+    with
+
+    changes as (
+
+        {{ _changes_with_images(log, entity, {'mark': none, 'rows': 0}) | indent(4) }}
+
+    ),
+
+    -- what a change does not carry comes from the changes below it, whatever their commit times
+    versions as (
+
+        {{ _versions_of('changes', log, entity, _tracked_columns(entity, none, []), false) | indent(4) }}
+
+    )
+
+    {{ _versions_as_of('versions', entity, sequence, at) }}
+    {%- else %}
+    with
+
+    changes as (
+
+        select
+            false as is_pending,
+            false as is_new,
+            {{ _columns_of_change(entity) | join(',\n            ') }}
+        from {{ log }}
+        where
+            verdict in ('applied', 'superseded')
+            {%- if sequence is not none %}
+            -- `0` comes behind `/`: what has further sections below this one is included
+            and change_sequence_number < '{{ sequence }}0'
+            {%- else %}
+            and {{ effective_at(log, entity) | indent(12) }} <= timestamp '{{ at }}'
+            {%- endif %}
+
+    ),
+
+    latest as (
+
+        {{ latest_change_per_key('changes', entity) | indent(4) }}
+
+    )
+
+    select
+        {%- for column in entity_columns(entity) %}
+        {{ column.name }}{{ ' as ' ~ own_name(column.name) if own_name(column.name) != column.name }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from latest
+    where
+        not is_deleted
+        {%- if entity_setting(entity, 'truncates', false) %}
+        -- a truncate hides every row below it
+        and change_sequence_number >= (
+            select coalesce(max(change_sequence_number), '') from changes where change_type = 'truncate'
+        )
+        {%- endif %}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _versions_as_of(versions, entity, sequence, at) -%}
+    select
+        {%- for column in entity_columns(entity) %}
+        {%- set name = _version_name(column.name) %}
+        {{ name }}{{ ' as ' ~ own_name(column.name) if name != own_name(column.name) }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ versions }}
+    where
+        {%- if sequence is not none %}
+        valid_from_sequence < '{{ sequence }}0'
+        and (valid_to_sequence is null or valid_to_sequence >= '{{ sequence }}0')
+        {%- else %}
+        valid_from <= timestamp '{{ at }}'
+        and (valid_to is null or valid_to > timestamp '{{ at }}')
+        {%- endif %}
+{%- endmacro -%}
+
+{%- macro _refuse_other_positions(sequence, at) -%}
+    {%- if (sequence is none) == (at is none) -%}
+        {{ exceptions.raise_compiler_error(
+            "rows_as_of wants either a sequence or a time (at): it got " ~ ('none' if sequence is none else 'both') ~ "."
+        ) }}
+    {%- endif -%}
+    {%- if sequence is not none and not modules.re.fullmatch('[0-9a-f]{16}(/[0-9a-f]{16}){0,5}', sequence | string) -%}
+        {{ exceptions.raise_compiler_error(
+            "'" ~ sequence ~ "' is no change_sequence_number: it must be sections of 16 lower-case hex digits joined by /, "
+            ~ "of which the first is the epoch, for example 0000000000000000/00000000000eea8f."
+        ) }}
+    {%- endif -%}
+{%- endmacro -%}

@@ -1,0 +1,17 @@
+-- its current versions are compared with the view: depends_on {{ ref('customers') }}
+
+with
+
+changes as (
+
+    {{ changes_of_touched_keys(ref('customers_changes'), 'customers') }}
+
+),
+
+versions as (
+
+    {{ row_versions('changes', ref('customers_changes'), 'customers', ignored=['updated_at']) }}
+
+)
+
+select * from versions

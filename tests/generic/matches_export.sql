@@ -1,6 +1,10 @@
-{% test matches_export(model, export, key, columns=none) %}
+{% test matches_export(model, export, key, columns=none, exclude_columns=[]) %}
 
-{{ row_verdicts(model, export, key, columns or _compared_columns(model, key)) }}
+{%- set names = key + (columns or _declared_columns(model, key)) | reject('in', key + exclude_columns) | list %}
+{%- set truth = _with_names_of_the_source(export, names) %}
+{%- set compared = comparable_columns(model, truth, names, _declared_rules(model)) %}
+{#- dbt has put `config.where` into the model already #}
+{{ row_verdicts(model, _rows_where(truth, config.get('where')), key, compared) }}
 where verdict <> 'equal'
 
 {% endtest %}

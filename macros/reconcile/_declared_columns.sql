@@ -1,0 +1,63 @@
+{%- macro _declared_columns(model, key) -%}
+    {%- if not execute -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {#- The declared columns of the model, so that a column that went missing is an error and not a PASS. -#}
+    {%- set node = _model_of(model) -%}
+    {%- if not node -%}
+        {{ exceptions.raise_compiler_error(
+            "matches_export: " ~ model ~ " is no model of the project; name the columns to compare with `columns:`."
+        ) }}
+    {%- endif -%}
+    {{ return(node.columns.keys() | reject('in', key) | list) }}
+{%- endmacro -%}
+
+{%- macro _declared_rules(model) -%}
+    {%- set rules = {} -%}
+    {%- set node = _model_of(model) if execute else none -%}
+    {%- for column in (node.columns.values() if node else []) if column.config.get('meta', {}).get('reconcile') -%}
+        {%- do rules.update({column.name: column.config.meta.reconcile}) -%}
+    {%- endfor -%}
+    {{ return(rules) }}
+{%- endmacro -%}
+
+{%- macro _model_of(relation) -%}
+    {#- With `config.where` dbt hands a test a select from the model in the place of the model. -#}
+    {%- set text = (relation | string).replace('`', '') -%}
+    {%- for node in graph.nodes.values() if node.resource_type in ['model', 'snapshot', 'seed'] -%}
+        {%- set name = node.schema ~ '.' ~ node.alias -%}
+        {%- if text == name or 'from ' ~ name ~ ' ' in text -%}
+            {{ return(node) }}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(none) }}
+{%- endmacro -%}
+
+{%- macro _rows_where(relation, where) -%}
+    {{ return('(select * from ' ~ relation ~ ' where ' ~ where ~ ')' if where else relation) }}
+{%- endmacro -%}
+
+{%- macro _with_names_of_the_source(export, names) -%}
+    {%- set own = names | map('lower') | select('in', reserved_columns()) | list -%}
+    {%- if not execute or not own -%}
+        {{ return(export) }}
+    {%- endif -%}
+    {#- A staging model holds a column of such a name as source_<name>, beside the project's own; other exports do not. -#}
+    {%- set there = adapter.get_columns_in_relation(export) | map(attribute='name') | map('lower') | list -%}
+    {%- set renamed = [] -%}
+    {%- for name in own if 'source_' ~ name in there -%}
+        {%- do renamed.append(name) -%}
+    {%- endfor -%}
+    {%- if not renamed -%}
+        {{ return(export) }}
+    {%- endif -%}
+    {%- set hidden = renamed | select('in', there) | list -%}
+    (
+        select
+            *{{ ' except (' ~ hidden | join(', ') ~ ')' if hidden }}
+            {%- for name in renamed %},
+            source_{{ name }} as {{ name }}
+            {%- endfor %}
+        from {{ export }}
+    )
+{%- endmacro -%}

@@ -1,0 +1,153 @@
+{%- macro reconciliation_plan(tables=[]) -%}
+    {%- set plans = [] -%}
+    {%- for test in graph.nodes.values()
+        if test.resource_type == 'test' and test.test_metadata and test.test_metadata.name == 'matches_export' -%}
+        {%- set model = graph.nodes[test.attached_node] -%}
+        {%- if not tables or model.name in tables -%}
+            {%- do plans.append(_plan_of_table(model, test)) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- do log('reconciliation plan: ' ~ tojson(plans)) -%}
+{%- endmacro -%}
+
+{%- macro _plan_of_table(model, test) -%}
+    {%- set arguments = test.test_metadata.kwargs -%}
+    {%- set export = graph.nodes[test.depends_on.nodes | reject('eq', model.unique_id) | first] -%}
+    {%- set source = namespace(feed=none, table=none, raw=none, positions=none) -%}
+    {%- for id in export.depends_on.nodes if id in graph.sources -%}
+        {%- set source.feed = graph.sources[id].source_name -%}
+        {%- set source.table = graph.sources[id].name -%}
+        {%- set source.raw = graph.sources[id].relation_name -%}
+        {%- set source.positions = graph.sources[id].source_meta.get('feed', {}).get('positions') -%}
+    {%- endfor -%}
+    {%- set key = arguments.get('key') -%}
+    {%- set where = test.config.get('where') -%}
+    {%- set skipped = arguments.get('exclude_columns', []) -%}
+    {%- set declared = _declared_columns(model.relation_name, key) -%}
+    {%- set names = key + (arguments.get('columns') or declared) | reject('in', key + skipped) | list -%}
+    {%- set lake = model.relation_name | string -%}
+    {%- set truth = _with_names_of_the_source(
+        api.Relation.create(schema=export.schema, identifier=export.alias), names
+    ) -%}
+    {%- set columns = comparable_columns(lake, truth, names, _declared_rules(lake)) -%}
+    {%- set has_log = graph.nodes.values() | selectattr('resource_type', 'eq', 'model')
+        | selectattr('name', 'eq', model.name ~ '_changes') | list | length > 0 -%}
+    {#- where positions go, in the form of one -#}
+    {%- set marks = {'start': 'aaaaaaaaaaaaaaaa/aaaaaaaaaaaaaaaa', 'position': 'bbbbbbbbbbbbbbbb/bbbbbbbbbbbbbbbb'} -%}
+    {%- set log = api.Relation.create(schema=model.schema, identifier=model.name ~ '_changes') -%}
+    {%- set has_history = has_log and source.positions and entity_key(model.name) -%}
+    {%- set is_feed = source.feed is not none -%}
+    {%- set sensitive = [] -%}
+    {%- for column in model.columns.values() if column.config.get('meta', {}).get('sensitive') -%}
+        {%- do sensitive.append(column.name) -%}
+    {%- endfor -%}
+    {%- set readable = _rows_where(truth, 'rejection_reason is null' ~ (' and (' ~ where ~ ')' if where else '')) if is_feed else _rows_where(truth, where) -%}
+    {#- the rows of the lake are those of the table, or those as of a position: a view has them -#}
+    {%- set compared = '{lake_rows}' -%}
+    {%- set plan = {
+        'table': model.name,
+        'marks': marks,
+        'lake': lake,
+        'export': export.relation_name | string,
+        'where': where,
+        'key': key,
+        'columns': columns,
+        'not_compared': (declared + model.columns.keys() | list) | unique | reject('in', names) | list,
+        'sensitive': sensitive,
+        'feed': source.feed,
+        'source_table': source.table,
+        'raw': source.raw | string if source.raw else none,
+        'positions': source.positions,
+        'log': log | string if has_log else none,
+        'log_key': entity_key(model.name) if has_history else none,
+        'sequence': sequence_of_position('position', source.positions) if source.positions else none,
+        'rows_at_position': _rows_at_position(model, marks.position) if has_history else none,
+        'rows_of_log': rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
+        'versions': _versions_between(model, marks.start, marks.position) if has_history else none,
+        'buckets': differing_buckets(compared, readable, key, columns),
+        'verdicts': row_verdicts('{lake_part}', '{export_part}', key, columns),
+        'verdicts_of_unique_keys': row_verdicts('{lake_part}', '{export_part}', key, columns, has_unique_keys=true),
+        'readable': readable | string,
+        'lake_bucket': _bucket_of_key('lake', key, columns),
+        'export_bucket': _bucket_of_key('export', key, columns),
+    } -%}
+    {{ return(plan) }}
+{%- endmacro -%}
+
+{%- macro _rows_at_position(model, position) -%}
+    {%- set entity = model.name -%}
+    {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
+    {%- set key = entity_key(entity) -%}
+with
+
+-- what has changed since then
+changed_since as (
+
+    select distinct
+        {%- for column in key %}
+        {{ column }}{{ ' as ' ~ own_name(column) if own_name(column) != column }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ log }}
+    where
+        rejection_reason is null
+        and change_type <> 'truncate'
+        and change_sequence_number >= '{{ position }}0'
+
+),
+
+as_they_were as (
+
+    {{ rows_as_of(log, entity, sequence=position) | indent(4) }}
+
+)
+
+select {{ _own_names(entity) | join(', ') }}
+from {{ model.relation_name }}
+left anti join changed_since using ({{ _own_names(entity, key) | join(', ') }})
+
+union all
+
+select {{ _own_names(entity) | join(', ') }}
+from as_they_were
+left semi join changed_since using ({{ _own_names(entity, key) | join(', ') }})
+{%- endmacro -%}
+
+{%- macro _versions_between(model, start, end) -%}
+    {%- set entity = model.name -%}
+    {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
+with
+
+before as (
+
+    {{ rows_as_of(log, entity, sequence=start) | indent(4) }}
+
+)
+
+select {{ _own_names(entity) | join(', ') }}, false as is_gone, true as is_before
+from before
+{%- if not entity_setting(entity, 'partial_images', false) %}
+
+union all
+
+select
+    {%- for column in entity_columns(entity) %}
+    {{ column.name }}{{ ' as ' ~ own_name(column.name) if own_name(column.name) != column.name }},
+    {%- endfor %}
+    is_deleted as is_gone,
+    false as is_before
+from {{ log }}
+where
+    rejection_reason is null
+    and change_type <> 'truncate'
+    and change_sequence_number >= '{{ start }}0'
+    and change_sequence_number < '{{ end }}0'
+{%- endif %}
+{%- endmacro -%}
+
+{%- macro _own_names(entity, names=none) -%}
+    {%- set own = [] -%}
+    {%- for name in names or entity_columns(entity) | map(attribute='name') -%}
+        {%- do own.append(own_name(name)) -%}
+    {%- endfor -%}
+    {{ return(own) }}
+{%- endmacro -%}

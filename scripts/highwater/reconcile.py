@@ -1,0 +1,850 @@
+"""Tables against exports of their source: what is equal, what differs, and what could not be checked.
+
+The SQL comes from the macros of `macros/reconcile`, by one call of dbt; the tests of tables use the same ones. Nothing
+is written but the results, which are appended to `<lake>/reconciliations`, so a build may run meanwhile.
+"""
+
+import json
+import re
+import shlex
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+
+from highwater import dbt
+from highwater.add_table import logged_tables
+from highwater.compact import newest_version
+from highwater.errors import CheckError, UsageError
+from highwater.feeds import declared_feeds
+from highwater.formats import TABLE_IN_FOLDERS
+from highwater.project import lake
+from highwater.status import WAITING
+
+PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
+EXIT_CODES = {PASS: 0, FAIL: 1, INCONCLUSIVE: 3}
+VERDICTS = (
+    "equal",
+    "value_differs",
+    "missing_in_lake",
+    "extra_in_lake",
+    "duplicate_in_lake",
+    "duplicate_in_export",
+    "in_flight",
+)
+MASK = "•••"
+SAMPLES = 5
+# what the texts of a row say, the strictest first
+CAUSES_IN_TEXTS = [
+    ("trailing blank", "rtrim(lake) = rtrim(export)", "are equal without blanks at the end"),
+    ("case", "lower(lake) = lower(export)", "are equal in lower case"),
+    ("empty text and NULL", "coalesce(lake, '') = coalesce(export, '')", "are empty on one side and NULL on the other"),
+    ("truncated text", "lake <> '' and startswith(export, lake)", "are the beginning of what the export has"),
+    ("truncated text", "export <> '' and startswith(lake, export)", "are longer than what the export has"),
+]
+# more differences than this are no tail that is on its way
+MOST_IN_FLIGHT = 100_000
+SHOWN_LETTERS = 200
+BETWEEN = " .. "
+PLAN = "reconciliation plan: "
+DIFFERENCES = "highwater_differences"
+# with fewer buckets that differ only their rows are joined
+FEW_BUCKETS = 0.5
+# a larger share of the rows is joined by keys that are taken for unique at first: to gather rows by key costs more
+MANY_ROWS = 0.25
+WITHOUT_EXPORT = "no export of it is declared: give the model the test matches_export (docs/reconciliation.md says how)"
+
+
+@dataclass
+class Comparison:
+    """What comparing one table with its export found.
+
+    Attributes:
+        verdict: PASS, FAIL or INCONCLUSIVE. not_checked: why it is no PASS, apart from differences.
+        position: of the export, as it was declared. sequence: the same as a change_sequence_number.
+        compared: which rows of the lake were compared.
+        counts: by verdict of rows, the keys and the rows of both sides; they add up to lake_rows and export_rows.
+        columns: by name, the values that differ: both there, NULL in the export, NULL in the lake; and the rows that a
+            declared rule made equal.
+        samples: a few differences of each kind. causes: what probably happened, with the number of rows that say so.
+        queries: to see more of them, by verdict. seconds: what it took.
+    """
+
+    table: str
+    verdict: str = INCONCLUSIVE
+    not_checked: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    export: str | None = None
+    export_file: str | None = None
+    export_hash: str | None = None
+    position: str | None = None
+    sequence: str | None = None
+    compared: str | None = None
+    lake_rows: int | None = None
+    export_rows: int | None = None
+    counts: dict = field(default_factory=dict)
+    columns: dict = field(default_factory=dict)
+    rules: dict = field(default_factory=dict)
+    samples: list = field(default_factory=list)
+    causes: list = field(default_factory=list)
+    queries: dict = field(default_factory=dict)
+    newest_log_batch: int | None = None
+    seconds: float = 0.0
+
+    def keys(self, *verdicts: str) -> int:
+        """Return how many keys have one of these verdicts."""
+        return sum(self.counts.get(verdict, {}).get("keys", 0) for verdict in verdicts)
+
+    @property
+    def differences(self) -> int:
+        """How many keys differ, those in flight not counted."""
+        return self.keys(*(verdict for verdict in VERDICTS if verdict not in ("equal", "in_flight")))
+
+
+@dataclass
+class Reconciliation:
+    """One run: its time, the verdict over all tables, what was found in each, and with which versions."""
+
+    run: str
+    comparisons: list[Comparison]
+    spark: str
+    highwater: str
+
+    @property
+    def verdict(self) -> str:
+        """FAIL when a table differs, INCONCLUSIVE when one could not be checked, PASS otherwise."""
+        found = {comparison.verdict for comparison in self.comparisons}
+        return next((verdict for verdict in (FAIL, INCONCLUSIVE) if verdict in found), PASS)
+
+    @property
+    def headline(self) -> str:
+        """The first line of every report."""
+        counts = [
+            f"{sum(each.verdict == verdict for each in self.comparisons)} {words}"
+            for verdict, words in ((PASS, "passed"), (FAIL, "failed"), (INCONCLUSIVE, "inconclusive"))
+        ]
+        tables = f"{len(self.comparisons)} table{'s'[: len(self.comparisons) != 1]}"
+        return f"{self.verdict}: {tables}, {', '.join(counts)}; {self.run[:19]} UTC"
+
+
+def reconcile(spark, tables: tuple[str, ...] = (), as_of: str | None = None) -> Reconciliation:
+    """Compare tables with their newest exports, and append what was found to the results.
+
+    Arguments:
+        tables: models with the test matches_export; none: all of them, and every table without an export is named.
+        as_of: position of the source to compare as of, in the place of those that the exports carry.
+    Raises: UsageError when a table is not there; CheckError when dbt fails.
+    """
+    from importlib.metadata import version
+
+    known = [entity for entity, _ in logged_tables() if list(Path("models/marts").glob(f"**/{entity}.sql"))]
+    plans = {}
+    for plan in _plans(tables):
+        plans.setdefault(plan["table"], plan)
+    for table in tables:
+        if table not in plans and table not in known:
+            raise UsageError(f"there is no table {table!r}; tables are: {', '.join(sorted({*known, *plans}))}.")
+    run = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
+    comparisons = []
+    for table in tables or sorted({*known, *plans}):
+        started = time.monotonic()
+        if table not in plans:
+            comparison = Comparison(table, not_checked=[WITHOUT_EXPORT])
+        elif "error" in plans[table]:
+            comparison = Comparison(table, not_checked=[plans[table]["error"]])
+        else:
+            comparison = _compare(spark, plans[table], as_of, run)
+        comparison.seconds = round(time.monotonic() - started, 1)
+        comparisons.append(comparison)
+    found = Reconciliation(run, comparisons, spark.version, version("highwater"))
+    _append(spark, found)
+    return found
+
+
+def _plans(tables) -> list[dict]:
+    """Return what has to be asked of each table; where dbt cannot tell, an `error` in its place."""
+    plans, words = _ask_dbt(tables)
+    if plans is None and len(tables) == 1:
+        return [{"table": tables[0], "error": words}]
+    if plans is None:
+        # one of them has an error: find out which
+        names = tables or sorted(entity for entity, _ in logged_tables())
+        return [plan for name in names for plan in _plans((name,))]
+    return plans
+
+
+def _ask_dbt(tables) -> tuple[list[dict] | None, str]:
+    from dbt.cli.main import dbtRunner
+
+    told, errors = [], []
+
+    def listen(event):
+        words = str(getattr(event.data, "msg", ""))
+        if words.startswith(PLAN):
+            told.extend(json.loads(words.removeprefix(PLAN)))
+        if event.info.name == "RunningOperationCaughtError":
+            errors.append(" ".join(str(event.data.exc).split()).removeprefix("Runtime Error "))
+
+    dbt.set_defaults()
+    arguments = ["run-operation", "reconciliation_plan", "--args", json.dumps({"tables": list(tables)})]
+    result = dbtRunner(callbacks=[listen]).invoke([*arguments, "--quiet", "--log-level", "none"])
+    if result.exception:
+        raise CheckError(" ".join(str(result.exception).split()))
+    if not result.success:
+        words = re.search(r"(?:Compilation Error (?:in macro \S+ \(\S+\) )?)?([^>]*)", " ".join(errors))[1].strip()
+        return None, words or "dbt could not say how to compare it"
+    return told, ""
+
+
+def _compare(spark, plan: dict, as_of: str | None, run: str) -> Comparison:
+    """Compare one table with its export."""
+    found = Comparison(plan["table"], export=plan["export"])
+    for name in ("lake", "export"):
+        if not spark.catalog.tableExists(plan[name]):
+            found.not_checked.append(f"{plan[name]} has not been built yet; run: highwater build")
+            return found
+    found.rules = {column["name"]: column["rules"] for column in plan["columns"] if column["rules"]}
+    if plan["not_compared"]:
+        found.not_checked.append(f"columns left out: {', '.join(plan['not_compared'])}")
+    if plan["where"]:
+        found.not_checked.append(f"rows left out: only those with {plan['where']} are compared")
+    if plan["raw"] and not _export_facts(spark, plan, found):
+        return found
+    window = _positions(spark, plan, found, as_of)
+    known = list(found.not_checked), list(found.notes)
+    for attempt in (1, 2):
+        found.not_checked, found.notes = list(known[0]), list(known[1])
+        before = _versions(spark, plan)
+        rows = _rows_of_lake(spark, plan, found, window)
+        adds_up = count(spark, plan, found, rows, window, run)
+        if adds_up and (found.differences == 0 or _versions(spark, plan) == before):
+            break
+        if attempt == 2:
+            found.not_checked.append("the table changed while it was compared; run it again")
+    _conclude(found, plan.get("is_behind", False), _unreadable(spark, plan, found))
+    return found
+
+
+def _export_facts(spark, plan: dict, found: Comparison) -> bool:
+    (row,) = spark.sql(
+        f"""
+        select max_by(
+            struct(source_file, source_position, file_hash, file_records), struct(landing_batch, source_file)
+        ) as newest
+        from {plan["raw"]} where source_table = '{plan["source_table"]}' and entry = 'file'
+        """
+    ).collect()
+    if row.newest is None:
+        found.not_checked.append(f"no export has landed in {plan['raw']} yet")
+        return False
+    found.export_file, found.export_hash = row.newest.source_file, row.newest.file_hash
+    found.position = row.newest.source_position
+    plan["file_records"] = row.newest.file_records
+    return True
+
+
+def _positions(spark, plan: dict, found: Comparison, as_of: str | None) -> list[str]:
+    """Return the positions that the export was taken between, or at, as sequences; none: nobody knows."""
+    if as_of:
+        found.position = as_of
+    if not found.position:
+        found.notes.append("the export has no position, so what differs now may be in flight")
+        return []
+    if not plan["positions"]:
+        found.notes.append(
+            f"the position {found.position} is not comparable: the feed {plan['feed']} does not declare `positions:`, "
+            "the feed whose positions its exports carry"
+        )
+        return []
+    given = found.position.split(BETWEEN)
+    frame = spark.createDataFrame([(each,) for each in given], "position string").coalesce(1)
+    sequences = [row.s for row in frame.selectExpr(f"{plan['sequence']} as s").collect()]
+    if None in sequences:
+        found.notes.append(
+            f"the position {found.position} is none that {plan['positions']} has; write it as its records do, or as "
+            "sequence:<change_sequence_number>"
+        )
+        return []
+    found.sequence = BETWEEN.join(sequences)
+    return sequences
+
+
+def _versions(spark, plan: dict) -> list:
+    tables = [plan["log"], f"{plan['lake']}_merged"] if plan["log"] else []
+    return [newest_version(spark, table) for table in tables if spark.catalog.tableExists(table)]
+
+
+def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> str:
+    """Return a relation with the rows of the lake at the end of the window."""
+    found.compared = "as it is now"
+    if plan["log"] and spark.catalog.tableExists(plan["log"]):
+        found.newest_log_batch = spark.sql(f"select max(log_batch) from {plan['log']}").first()[0]
+    if not window:
+        return plan["lake"]
+    if not plan["rows_at_position"]:
+        found.notes.append(f"{plan['table']} has no log of changes, so it is compared as it is now")
+        return plan["lake"]
+    end = window[-1]
+    facts = _facts_of_log(spark, plan, end)
+    applied = facts["applied"]
+    if facts["is_whole"]:
+        applied = max(filter(None, [applied, _applied_of_stream(spark, plan)]), default=None)
+    plan["is_behind"] = applied is None or applied < end
+    if plan["is_behind"]:
+        found.not_checked.append(
+            f"the changes that have been applied end at {applied or 'nothing'}, before the position of the export "
+            f"({end}); land what comes after, and build"
+        )
+    if not facts["later"]:
+        found.compared = "as it is now: nothing has changed since the position of the export"
+        return plan["lake"]
+    select, words = "rows_at_position", f"as of the position, {facts['later']:,} later changes taken back"
+    if facts["truncates"]:
+        select, words = "rows_of_log", "as of the position, from the log alone: the table has been truncated since"
+    found.compared = words
+    view = "highwater_rows_of_lake"
+    spark.sql(plan[select].replace(plan["marks"]["position"], end)).createOrReplaceTempView(view)
+    return view
+
+
+def _facts_of_log(spark, plan: dict, end: str) -> dict:
+    """Return up to where changes have been applied, and how many accepted ones are later than a position."""
+    merged = f"{plan['lake']}_merged"
+    batches = spark.sql(
+        f"""
+        select
+            log_batch,
+            max(change_sequence_number) as highest,
+            count_if(verdict = 'applied') as applied,
+            count_if(change_sequence_number >= '{end}0') as later,
+            count_if(change_sequence_number >= '{end}0' and change_type = 'truncate') as truncates
+        from {plan["log"]} where rejection_reason is null group by log_batch
+        """
+    ).collect()
+    waiting = set()
+    if spark.catalog.tableExists(merged):
+        taken_in = spark.sql(f"select max(log_batch) from {merged}").first()[0] or 0
+        waiting = {batch.log_batch for batch in batches if batch.applied and batch.log_batch > taken_in}
+    return {
+        "applied": max((batch.highest for batch in batches if batch.log_batch not in waiting), default=None),
+        "is_whole": not waiting,
+        "later": sum(batch.later for batch in batches),
+        "truncates": sum(batch.truncates for batch in batches),
+    }
+
+
+def _applied_of_stream(spark, plan: dict) -> str | None:
+    """Return up to where changes of any table are in the logs, where one stream delivers all of them in order."""
+    feed = declared_feeds().get(plan["positions"])
+    if feed is None or feed.layout == TABLE_IN_FOLDERS:
+        return None
+    logs = [
+        f"select max(change_sequence_number) as s from lake.{entity}_changes "
+        f"where feed = '{feed.name}' and rejection_reason is null"
+        for entity, sources in logged_tables()
+        if feed.name in {name for name, _ in sources} and spark.catalog.tableExists(f"lake.{entity}_changes")
+    ]
+    return spark.sql(f"select max(s) from ({' union all '.join(logs)})").first()[0] if logs else None
+
+
+@contextmanager
+def _scratch():
+    """A folder for the rows that differ; nothing of it stays."""
+    folder = tempfile.mkdtemp(prefix="reconcile-", dir=lake())
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def count(spark, plan: dict, found: Comparison, rows: str, window=("",), run: str = "") -> bool:
+    """Compare checksums, then the rows of buckets that differ, and describe what is found.
+
+    Arguments:
+        plan: what the macro reconciliation_plan says of the table. rows: relation with the rows of the lake.
+        window: the positions that the export was taken between, or at; none: nobody knows them. run: name of the run.
+    Returns: whether the counts add up to the rows of both sides; they do not when a side changed meanwhile.
+    """
+    if plan["where"]:
+        rows = f"(select * from {rows} where {plan['where']})"
+    buckets = spark.sql(plan["buckets"].replace("{lake_rows}", rows)).collect()
+    differing = [bucket for bucket in buckets if bucket.differs]
+    found.lake_rows = sum(bucket.lake_rows for bucket in buckets)
+    found.export_rows = sum(bucket.export_rows for bucket in buckets)
+    equal = sum(bucket.lake_rows for bucket in buckets if not bucket.differs)
+    found.counts = {"equal": {"keys": equal, "lake_rows": equal, "export_rows": equal}}
+    found.columns, found.samples, found.causes, found.queries = {}, [], [], {}
+    if not differing:
+        return True
+    with _scratch() as folder:
+        return _count_rows(spark, plan, found, rows, window, run, buckets, differing, folder)
+
+
+def _count_rows(spark, plan, found, rows, window, run, buckets, differing, folder) -> bool:
+    lake_rows = sum(bucket.lake_rows for bucket in differing)
+    export_rows = sum(bucket.export_rows for bucket in differing)
+    lake_part, export_part = rows, plan["readable"]
+    if len(differing) < FEW_BUCKETS * len(buckets):
+        lake_part = _rows_of_buckets(rows, plan["lake_bucket"], differing)
+        export_part = _rows_of_buckets(plan["readable"], plan["export_bucket"], differing)
+    else:
+        found.counts = {}
+        lake_rows, export_rows = found.lake_rows, found.export_rows
+    equal_before = found.counts.get("equal", {"keys": 0})["keys"]
+    many = lake_rows + export_rows > MANY_ROWS * (found.lake_rows + found.export_rows)
+    # a key that is there very often would be joined with itself
+    most = max(max(bucket.lake_rows, bucket.export_rows) for bucket in buckets)
+    average = max(found.lake_rows, found.export_rows) / len(buckets)
+    may_join = plan["key"] and many and most < 1000 + 10 * average
+    forms = ["verdicts_of_unique_keys", "verdicts"] if may_join else ["verdicts"]
+    for form in forms:
+        sql = plan[form].replace("{lake_part}", lake_part).replace("{export_part}", export_part)
+        seen = _write_differences(spark, plan, sql, folder)
+        # with a key that is there twice more pairs are joined than there are rows
+        adds_up = (seen["lake_rows"] or 0, seen["export_rows"] or 0) == (lake_rows, export_rows)
+        if adds_up:
+            break
+    spark.read.parquet(folder).createOrReplaceTempView(DIFFERENCES)
+    _settle(spark, plan, found, window, run)
+    equal = {"keys": seen["equal"], "lake_rows": seen["equal_lake_rows"], "export_rows": seen["equal_lake_rows"]}
+    found.counts["equal"] = {name: (value or 0) + equal_before for name, value in equal.items()}
+    for row in spark.sql(
+        "select verdict, count(*) as keys, sum(lake_rows) as lake_rows, sum(export_rows) as export_rows "
+        f"from {DIFFERENCES} group by verdict"
+    ).collect():
+        found.counts[row.verdict] = {"keys": row.keys, "lake_rows": row.lake_rows, "export_rows": row.export_rows}
+    found.columns = {column: _column_counts(seen, column) for column in found.rules if seen[f"rule_{column}"]}
+    _describe(spark, plan, found)
+    return adds_up
+
+
+def _rows_of_buckets(rows: str, bucket: str, differing: list) -> str:
+    """Return SQL for the rows whose keys are in these buckets."""
+    numbers = [found.bucket for found in differing]
+    return (
+        f"(select /*+ broadcast(differing) */ * from {rows} "
+        f"left semi join (select explode(from_json('{numbers}', 'array<bigint>')) as bucket_that_differs) as differing "
+        f"on {bucket} = bucket_that_differs)"
+    )
+
+
+def _column_counts(seen: dict, column: str) -> dict:
+    return {"value": 0, "null_in_export": 0, "null_in_lake": 0, "equal_by_rule": seen[f"rule_{column}"]}
+
+
+def _write_differences(spark, plan: dict, sql: str, folder: str) -> dict:
+    """Write the keys that are not equal to a folder; return the counts of all, taken in the same pass."""
+    from pyspark.sql import Observation
+
+    observed = {
+        "lake_rows": "sum(lake_rows)",
+        "export_rows": "sum(export_rows)",
+        "equal": "count_if(verdict = 'equal')",
+        "equal_lake_rows": "sum(if(verdict = 'equal', lake_rows, 0))",
+    }
+    for column in plan["columns"]:
+        if column["rules"]:
+            name = column["name"]
+            observed[f"rule_{name}"] = f"count_if(array_contains(columns_equal_by_rule, '{name}'))"
+    from pyspark.sql import functions as f
+
+    observation = Observation()
+    frame = spark.sql(sql).observe(observation, *(f.expr(what).alias(name) for name, what in observed.items()))
+    frame.where("verdict <> 'equal'").write.mode("overwrite").parquet(folder)
+    return observation.get
+
+
+def _settle(spark, plan: dict, found: Comparison, window: list[str], run: str) -> None:
+    """Find out which differences are in flight, and give them that verdict in the view of the differences."""
+    differences = spark.table(DIFFERENCES)
+    if len(window) == 2 and plan["versions"]:
+        _settle_window(spark, plan, found, window)
+    elif not window:
+        _settle_by_the_last_run(spark, plan, found, run, differences)
+
+
+def _settle_window(spark, plan: dict, found: Comparison, window: list[str]) -> None:
+    """A key that changed while the export was taken may be there as any version of it that was valid meanwhile."""
+    select = plan["versions"].replace(plan["marks"]["start"], window[0]).replace(plan["marks"]["position"], window[1])
+    spark.sql(select).createOrReplaceTempView("highwater_versions")
+    key = [column for column in plan["columns"] if column["name"] in plan["key"]]
+    values = [column for column in plan["columns"] if column["name"] not in plan["key"]]
+    keys = ", ".join(f"{column['lake_by_rules']} as {column['name']}" for column in key)
+    names = ", ".join(plan["key"])
+    form = ", ".join(f"{column['lake_by_rules']} as {column['name']}" for column in values)
+    compared = "export_values" if not found.rules else None
+    versions = f"""
+        select
+            {keys},
+            {f"collect_list(if(is_gone, null, array(struct({form}))))" if values else "array()"} as versions,
+            max(is_gone) or not bool_or(is_before) as may_be_gone,
+            count(*) > 1 or bool_or(not is_before) as has_moved
+        from highwater_versions group by {", ".join(column["lake_by_rules"] for column in key)}
+    """
+    same = " and ".join(f"differences.{name} <=> versions.{name}" for name in plan["key"])
+    equals = f"array_contains(versions, {compared})" if values and compared else "false"
+    spark.sql(
+        f"""
+        select
+            differences.* except (verdict),
+            case
+                when coalesce(has_moved, false) and (
+                    (export_rows = 1 and {equals}) or (export_rows = 0 and may_be_gone)
+                ) then 'in_flight'
+                else verdict
+            end as verdict
+        from {DIFFERENCES} as differences
+        left join ({versions}) as versions on {same}
+        """
+    ).createOrReplaceTempView(DIFFERENCES)
+    moved = spark.sql(f"select count(*) from {DIFFERENCES} where verdict = 'in_flight'").first()[0]
+    if moved:
+        words = "key has a version" if moved == 1 else "keys have versions"
+        found.notes.append(f"{moved:,} {words} that were valid while the export was taken ({names})")
+
+
+def _settle_by_the_last_run(spark, plan: dict, found: Comparison, run: str, differences) -> None:
+    """Without a position a difference counts when two runs have seen it, with something landed between them."""
+    content = "xxhash64(verdict, to_json(struct(lake_values, export_values)))"
+    keys = ", ".join(f"cast({name} as string)" for name in plan["key"]) or "to_json(struct(*))"
+    if differences.count() > MOST_IN_FLIGHT:
+        return
+    own = differences.selectExpr(f"xxhash64(array({keys})) as key_hash", f"{content} as content_hash").collect()
+    path, now = open_differences(), {(row.key_hash, row.content_hash) for row in own}
+    before, moved_on = set(), False
+    if (path / "_delta_log").exists():
+        last = (
+            spark.read.format("delta")
+            .load(str(path))
+            .where(f"table_name = '{found.table}'")
+            .selectExpr("max_by(struct(*), run) as last")
+            .first()
+            .last
+        )
+        if last:
+            before = {(row.key_hash, row.content_hash) for row in last.differences}
+            moved_on = (last.export_file, last.log_batch) != (found.export_file, found.newest_log_batch)
+    persistent = [key for key, content in now if moved_on and (key, content) in before]
+    cleared = len({key for key, _ in before} - {key for key, _ in now})
+    if cleared:
+        found.notes.append(f"{cleared:,} that differed in the run before {'is' if cleared == 1 else 'are'} equal now")
+    kept = ", ".join(f"{key}L" for key in persistent)
+    still = f"xxhash64(array({keys})) in ({kept})" if kept else "false"
+    spark.sql(
+        f"select * except (verdict), if({still}, verdict, 'in_flight') as verdict from {DIFFERENCES}"
+    ).createOrReplaceTempView(DIFFERENCES)
+    if len(now) > len(persistent):
+        found.not_checked.append(
+            f"{len(now) - len(persistent):,} differences may be in flight, for the export has no position that can be "
+            "compared; land and build what has come since, and run it again"
+        )
+    rows = [(run, found.table, found.export_file, found.newest_log_batch, [list(pair) for pair in sorted(now)])]
+    schema = (
+        "run string, table_name string, export_file string, log_batch bigint, "
+        "differences array<struct<key_hash: bigint, content_hash: bigint>>"
+    )
+    spark.createDataFrame(rows, schema).coalesce(1).write.format("delta").mode("append").save(str(path))
+
+
+def _causes(spark, plan: dict, found: Comparison) -> list[dict]:
+    """Return what probably happened, where at least half of the differences of a kind say so."""
+    causes = _causes_in_values(spark, plan, found)
+    missing, extra = found.keys("missing_in_lake"), found.keys("extra_in_lake")
+    waiting = _waiting(spark, plan)
+    if waiting and (missing or found.keys("value_differs")):
+        causes.append(_cause("late tail", None, waiting, None, "records have landed and wait for a build"))
+    if (missing or extra) and plan["log_key"]:
+        causes += _causes_in_log(spark, plan, missing, extra)
+    if missing and len(plan["key"]) == 1:
+        (key,) = plan["key"]
+        beyond = spark.sql(
+            f"select count_if({key} > (select max({key}) from {plan['lake']})) from {DIFFERENCES} "
+            "where verdict = 'missing_in_lake'"
+        ).first()[0]
+        if beyond >= missing / 2:
+            causes.append(_cause("late tail", key, beyond, missing, "missing keys are above every key of the lake"))
+    return causes
+
+
+def _cause(name: str, column: str | None, rows: int, of: int | None, evidence: str) -> dict:
+    return {"cause": name, "column": column, "rows": rows, "of": of, "evidence": evidence}
+
+
+def _causes_in_values(spark, plan: dict, found: Comparison) -> list[dict]:
+    """Return causes that the two values of a row tell."""
+    causes = []
+    for column in plan["columns"]:
+        name, data_type = column["name"], column["data_type"]
+        counts = found.columns.get(name, {})
+        differing = sum(counts.get(what, 0) for what in ("value", "null_in_export", "null_in_lake"))
+        if not differing:
+            continue
+        pairs = f"""
+            select lake_values[0].{name} as lake, export_values[0].{name} as export from {DIFFERENCES}
+            where verdict = 'value_differs' and lake_rows = 1 and array_contains(differing_columns, '{name}')
+        """
+        asked = []
+        if data_type == "string":
+            asked = CAUSES_IN_TEXTS
+        elif data_type.startswith("decimal") or data_type in ("double", "float"):
+            asked = [
+                ("rounded", f"round(lake, {n}) <=> export or round(export, {n}) <=> lake", f"are equal to {n} digits")
+                for n in range(5)
+            ]
+        elif data_type in ("timestamp", "timestamp_ntz"):
+            offset = "unix_micros(cast(lake as timestamp)) - unix_micros(cast(export as timestamp))"
+            most = spark.sql(
+                f"select {offset} as micros, count(*) as rows from ({pairs}) "
+                "where lake is not null and export is not null group by all order by rows desc, micros limit 1"
+            ).first()
+            if most and most.rows >= differing / 2 and most.rows > 1:
+                ahead = f"{abs(most.micros) / 1e6:g} s {'later' if most.micros > 0 else 'earlier'}"
+                causes.append(_cause("constant time offset", name, most.rows, differing, f"are {ahead} in the lake"))
+        if asked:
+            counted = ", ".join(f"count_if({sql})" for _, sql, _ in asked)
+            rows = spark.sql(f"select {counted} from ({pairs})").first()
+            # of several that fit the first one says most
+            for (cause, _, evidence), count in zip(asked, rows, strict=True):
+                if count and count >= differing / 2:
+                    causes.append(_cause(cause, name, count, differing, evidence))
+                    break
+    return causes
+
+
+def _waiting(spark, plan: dict) -> int:
+    """Return how many records of the table's feeds have landed and are not in its log yet."""
+    feeds = dict(logged_tables()).get(plan["table"], []) if plan["log"] else []
+    counts = [
+        WAITING.format(entity=plan["table"], feed=feed, table=table)
+        for feed, table in feeds
+        if spark.catalog.tableExists(f"raw.{feed}")
+    ]
+    return sum(row.waiting for row in spark.sql(" union all ".join(counts)).collect()) if counts else 0
+
+
+def _causes_in_log(spark, plan: dict, missing: int, extra: int) -> list[dict]:
+    """Return causes that the last change of a key in the log tells."""
+    keys = ", ".join(f"{log} as {own}" for log, own in zip(plan["log_key"], plan["key"], strict=True))
+    row = spark.sql(
+        f"""
+        select
+            count_if(verdict = 'extra_in_lake' and last.is_deleted) as not_deleted,
+            count_if(verdict = 'extra_in_lake' and not last.is_deleted) as never_deleted,
+            count_if(verdict = 'missing_in_lake' and not last.is_deleted) as not_applied,
+            count_if(verdict = 'missing_in_lake' and last.is_deleted) as deleted,
+            count_if(verdict = 'missing_in_lake' and last is null) as never_delivered
+        from {DIFFERENCES}
+        left join (
+            select {keys}, max_by(struct(is_deleted), change_sequence_number) as last
+            from {plan["log"]} where rejection_reason is null group by {", ".join(plan["log_key"])}
+        ) using ({", ".join(plan["key"])})
+        """
+    ).first()
+    blind = any(
+        "/rows-" in (row[0] or "")
+        for feed, _ in dict(logged_tables()).get(plan["table"], [])
+        if spark.catalog.tableExists(f"raw.{feed}")
+        for row in spark.sql(
+            f"select max_by(source_file, landing_batch) from raw.{feed} where entry = 'file'"
+        ).collect()
+    )
+    why = "; row-version extraction sees no deletes" if blind else ""
+    told = [
+        ("delete not applied", row.not_deleted, extra, "are deleted by their last change in the log"),
+        ("delete not delivered", row.never_deleted, extra, f"have no delete in the log{why}"),
+        ("change not applied", row.not_applied, missing, "have a change in the log that is not in the table"),
+        ("deleted by the log", row.deleted, missing, "are deleted by their last change in the log"),
+        ("change not delivered", row.never_delivered, missing, "have no change in the log"),
+    ]
+    return [_cause(name, None, rows, of, evidence) for name, rows, of, evidence in told if rows and rows >= of / 2]
+
+
+def _text(value: str, data_type: str) -> str:
+    """Return the SQL of a value as text, to the last digit."""
+    if data_type == "binary":
+        return f"hex({value})"
+    if "<" in data_type:
+        return f"to_json({value}, map('ignoreNullFields', 'false', 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))"
+    return f"cast({value} as string)"
+
+
+def _describe(spark, plan: dict, found: Comparison) -> None:
+    """Add what is told of differences: columns, samples, causes, queries."""
+    names = [column["name"] for column in plan["columns"]]
+    keys = plan["key"] or names
+    values = [column for column in plan["columns"] if column["name"] not in keys or found.rules]
+    compared = [column["name"] for column in plan["columns"] if column["name"] not in keys]
+    _describe_columns(spark, found, compared)
+    found.causes = _causes(spark, plan, found)
+    _describe_samples(spark, plan, found, keys, values)
+
+
+def _describe_columns(spark, found: Comparison, compared: list[str]) -> None:
+    if not compared or not found.keys("value_differs"):
+        return
+    sums = []
+    for name in compared:
+        differs = f"array_contains(differing_columns, '{name}')"
+        lake_null, export_null = f"lake_values[0].{name} is null", f"export_values[0].{name} is null"
+        sums += [
+            f"count_if({differs}) as differs_{name}",
+            f"count_if({differs} and lake_rows = 1 and {lake_null}) as lake_null_{name}",
+            f"count_if({differs} and lake_rows = 1 and {export_null}) as export_null_{name}",
+        ]
+    row = spark.sql(f"select {', '.join(sums)} from {DIFFERENCES} where verdict = 'value_differs'").first()
+    for name in compared:
+        if not row[f"differs_{name}"]:
+            continue
+        counts = found.columns.setdefault(name, {"equal_by_rule": 0})
+        counts["null_in_lake"], counts["null_in_export"] = row[f"lake_null_{name}"], row[f"export_null_{name}"]
+        counts["value"] = row[f"differs_{name}"] - counts["null_in_lake"] - counts["null_in_export"]
+
+
+def _describe_samples(spark, plan: dict, found: Comparison, keys: list[str], values: list[dict]) -> None:
+    """Take a few differences of each verdict and column, in the order of their keys, sensitive values masked."""
+    types = {column["name"]: column["data_type"] for column in plan["columns"]}
+
+    def shown(value: str, name: str) -> str:
+        text = _text(value, types[name])
+        if name in plan["sensitive"]:
+            return f"if({value} is null, null, '{MASK}')"
+        return f"if(length({text}) > {SHOWN_LETTERS}, concat(left({text}, {SHOWN_LETTERS}), '…'), {text})"
+
+    def side(which: str) -> str:
+        own = [each["name"] for each in values]
+        pairs = ", ".join(f"'{name}', {shown(which + '[0].' + name, name)}" for name in own)
+        return f"if({which} is null, null, map({pairs}))" if pairs else "cast(null as map<string, string>)"
+
+    def in_declared_order(texts: dict | None) -> dict | None:
+        return texts and {each["name"]: texts[each["name"]] for each in values}
+
+    in_order = ", ".join(f"{name} asc nulls first" for name in keys)
+    rows = spark.sql(
+        f"""
+        select
+            verdict, column, lake_rows, export_rows,
+            array({", ".join(shown(name, name) for name in keys)}) as key,
+            array({", ".join(_text(name, types[name]) for name in keys)}) as whole_key,
+            {side("lake_values")} as lake, {side("export_values")} as export, differing_columns
+        from (
+            select *, row_number() over (partition by verdict, column order by {in_order}) as place
+            from {DIFFERENCES} lateral view outer explode(differing_columns) as column
+        )
+        where place <= {SAMPLES}
+        order by verdict, {in_order}
+        """
+    ).collect()
+    asked: dict = {}
+    for row in rows:
+        sample = {
+            "verdict": row.verdict,
+            "key": dict(zip(keys, row.key, strict=True)),
+            "lake_rows": row.lake_rows,
+            "export_rows": row.export_rows,
+            "columns": row.differing_columns,
+            "lake": in_declared_order(row.lake),
+            "export": in_declared_order(row.export),
+        }
+        if sample not in found.samples:
+            found.samples.append(sample)
+            asked.setdefault(row.verdict, []).append(row.whole_key)
+    found.samples.sort(key=lambda sample: VERDICTS.index(sample["verdict"]))
+    if not set(keys) & set(plan["sensitive"]) and plan["key"] and not any("<" in types[name] for name in keys):
+        found.queries = {verdict: _query(plan, keys, types, chosen) for verdict, chosen in asked.items()}
+
+
+def _query(plan: dict, keys: list[str], types: dict, chosen: list) -> str:
+    """Return a command that shows rows of both sides."""
+
+    def literal(value, name) -> str:
+        if value is None:
+            return "null"
+        text = value.replace("\\", "\\\\").replace("'", "\\'")
+        if types[name] in ("bigint", "int", "smallint", "tinyint"):
+            return text
+        if types[name] == "string":
+            return f"'{text}'"
+        return f"unhex('{text}')" if types[name] == "binary" else f"cast('{text}' as {types[name]})"
+
+    def same(key) -> str:
+        return " and ".join(f"{name} <=> {literal(value, name)}" for name, value in zip(keys, key, strict=True))
+
+    condition = " or ".join(f"({same(key)})" for key in chosen)
+    if len(keys) == 1 and [None] not in chosen:
+        condition = f"{keys[0]} in ({', '.join(literal(value, keys[0]) for (value,) in chosen)})"
+    shown = ", ".join(column["name"] for column in plan["columns"] if column["name"] not in plan["sensitive"])
+    sides = [
+        f"select '{side}' as side, {shown} from {relation} where {condition}"
+        for side, relation in (("lake", plan["lake"]), ("export", plan["readable"]))
+    ]
+    sql = f"{' union all '.join(sides)} order by {', '.join(keys)}, side desc"
+    return "highwater query " + (shlex.quote(sql) if re.search(r'["$`!]|\\\\', sql) else f'"{sql}"')
+
+
+def _unreadable(spark, plan: dict, found: Comparison) -> int:
+    """Return how many rows of the export could not be read, and say why."""
+    if not plan["raw"] or (plan["file_records"] == found.export_rows and not plan["where"]):
+        return 0
+    rows = spark.sql(
+        f"select rejection_reason, count(*) as rows from {plan['export']} where rejection_reason is not null "
+        "group by all order by all"
+    ).collect()
+    if rows:
+        reasons = ", ".join(f"{row.rows:,} {row.rejection_reason}" for row in rows)
+        found.not_checked.append(f"rows of the export that cannot be read: {reasons}")
+    return sum(row.rows for row in rows)
+
+
+def _conclude(found: Comparison, is_behind: bool, unreadable: int) -> None:
+    """Give the verdict.
+
+    Arguments:
+        is_behind: the lake has not applied all changes up to the position of the export.
+        unreadable: rows of the export that could not be read; as many rows of the lake may be theirs.
+    """
+    unexplained = found.differences - min(unreadable, found.keys("extra_in_lake"))
+    if unexplained and not is_behind:
+        found.verdict = FAIL
+    elif found.not_checked or found.differences:
+        found.verdict = INCONCLUSIVE
+    else:
+        found.verdict = PASS
+
+
+def results() -> Path:
+    """Return where the results of all runs are: a Delta table."""
+    return lake().resolve() / "reconciliations"
+
+
+def open_differences() -> Path:
+    """Return where it is kept which keys differed, of exports without a position: a Delta table of hashes."""
+    return lake().resolve() / "open_differences"
+
+
+def _append(spark, found: Reconciliation) -> None:
+    rows = [
+        (
+            datetime.strptime(found.run, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=timezone.utc),
+            each.table,
+            each.verdict,
+            each.not_checked,
+            each.export_file,
+            each.position,
+            each.sequence,
+            each.lake_rows,
+            each.export_rows,
+            {verdict: each.keys(verdict) for verdict in VERDICTS},
+            each.seconds,
+            json.dumps(asdict(each), ensure_ascii=False),
+        )
+        for each in found.comparisons
+    ]
+    schema = (
+        "run timestamp, table_name string, verdict string, not_checked array<string>, export_file string, "
+        "position string, sequence string, lake_rows bigint, export_rows bigint, keys map<string, bigint>, "
+        "seconds double, details string"
+    )
+    spark.createDataFrame(rows, schema).coalesce(1).write.format("delta").mode("append").save(str(results()))

@@ -8,9 +8,11 @@ from jinja2 import Environment, PackageLoader
 
 from highwater.errors import UsageError
 from highwater.feeds import FORMATS, NAME, declared_feeds
+from highwater.rebuild import log_of
 
 LOGGED = ["verdict", "is_tied", "is_new_key", "log_batch"]
 LAYERS = ["is_pending", "is_new"]
+VERSIONED = ["valid_from_sequence", "valid_to_sequence", "valid_from", "valid_to", "is_current", "log_batch"]
 FOLDED = ["column_orders", "deleted_order", "is_complete"]
 NOT_MERGED = {"present_columns", "is_derived", "rejection_reason", "rejection_detail", "record"}
 TYPE = re.compile(
@@ -50,6 +52,7 @@ class StagingOfFormat:
 STAGING = {
     "datastream-json": StagingOfFormat("datastream_records"),
     "csv": StagingOfFormat("exported_records"),
+    "parquet": StagingOfFormat("exported_records"),
     "tungsten-csv": StagingOfFormat(
         "tungsten_records",
         by_table=True,
@@ -92,6 +95,11 @@ class Column:
         """The description that is written until somebody writes a better one."""
         return f"{self.field} at the source."
 
+    @property
+    def version_name(self) -> str:
+        """Its name in the history, which has columns of its own."""
+        return f"source_{self.mart_name}" if self.mart_name in VERSIONED else self.mart_name
+
 
 def parse_columns(text: str) -> list[Column]:
     """Read `name:type,name:type`; commas inside a type's brackets are part of it.
@@ -108,7 +116,7 @@ def parse_columns(text: str) -> list[Column]:
         elif not TYPE.fullmatch(data_type):
             wrong.append(f"column {field!r} has the unknown type {data_type!r}")
         mart_name = re.sub(r"\W", "_", field).lower()
-        taken = {*contract(), *_names_in("reserved_columns")}
+        taken = {*contract(), *reserved_columns()}
         columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
     if wrong:
         raise UsageError(
@@ -127,11 +135,17 @@ def contract() -> list[str]:
     return _names_in("contract_columns")
 
 
+def reserved_columns() -> list[str]:
+    """Return the other names that the project uses inside its models."""
+    return _names_in("reserved_columns")
+
+
 def _names_in(macro: str) -> list[str]:
     return re.findall(r"'(\w+)'", Path(f"macros/staging/{macro}.sql").read_text())
 
 
-def _template(name: str, **values) -> str:
+def render(name: str, **values) -> str:
+    """Return a file of the folder `templates` with these values in it."""
     jinja = Environment(
         loader=PackageLoader("highwater"),
         block_start_string="<%",
@@ -162,17 +176,19 @@ def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
 def write_logged_tables() -> Path:
     """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
     path = Path("macros/operations/logged_tables.sql")
-    path.write_text(_template("logged_tables.sql", tables=logged_tables()))
+    path.write_text(render("logged_tables.sql", tables=logged_tables()))
     return path
 
 
 def add_table(
     table: str,
-    key: str | None,
-    columns: str | None,
+    key: str | None = None,
+    columns: str | None = None,
     format: str | None = None,
     settings: dict[str, str] | None = None,
     without_key: bool = False,
+    insert_only: bool = False,
+    history: bool = False,
 ) -> list[Path]:
     """Write the models of one table.
 
@@ -182,6 +198,8 @@ def add_table(
         columns: `name:type,...`, the other columns.
         format: the format of a feed that is not declared yet. settings: further settings of that feed, by name.
         without_key: the table has none; it gets a log and nothing behind it.
+        insert_only: its keys are inserted and never change.
+        history: it gets a history of its rows; of a table that is there already, the history alone is written.
     Returns: the files that were written or changed.
     Raises: UsageError when something is missing, misspelt or there already; nothing is written then.
     """
@@ -201,12 +219,18 @@ def add_table(
         log = Path(f"models/changes/{system}/{system}_{name}_changes.sql")
     entity = log.stem.removesuffix("_changes")
     staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
+    if history and log.exists() and not (key or columns):
+        return _add_history(system, entity)
+    if _is_export(declared, settings):
+        return _add_export(feed, name, entity, format, declared, settings, log, key or columns)
     if staging.exists():
         raise UsageError(f"{staging} is there already; edit it, or remove the models of {entity} first.")
     if log.exists():
         return _add_feed(feed, name, entity, format, staging, log, declared, key or columns, settings)
     if without_key and key:
         raise UsageError("--without-key and --key exclude each other.")
+    if without_key and history:
+        raise UsageError("--without-key and --history exclude each other: rows without a key have no versions.")
     if not key and not without_key:
         raise UsageError(
             "say which columns identify a row, for example --key order_id:bigint. A table that has no key can have a "
@@ -217,12 +241,15 @@ def add_table(
     values = _values(feed, name, entity, format, every) | {
         "key": [column.name for column in key_columns],
         "mart_key": [column.mart_name for column in key_columns],
+        "insert_only": insert_only,
     }
     written = [_declare_source(feed, name, format, declared, settings, every)]
     models = [(staging, "staging"), (log, "changes")]
     if not without_key:
         models.append((Path(f"models/merged/{system}/{entity}_merged.sql"), "merged"))
         models.append((Path(f"models/marts/{system}/{entity}.sql"), "mart"))
+    if history:
+        models.append((Path(f"models/history/{system}/{entity}_history.sql"), "history"))
     for path, template in models:
         written += _write_model(path, template, values)
     return [*written, write_logged_tables()]
@@ -241,6 +268,7 @@ def _values(feed, table, entity, format, columns) -> dict:
         "contract": contract(),
         "logged": LOGGED,
         "layers": LAYERS,
+        "versioned": VERSIONED,
         "merged": [name for name in contract() if name not in NOT_MERGED]
         + ["log_batch"]
         + FOLDED * staging.has_present,
@@ -249,9 +277,9 @@ def _values(feed, table, entity, format, columns) -> dict:
 
 def _write_model(path: Path, template: str, values: dict) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_template(f"{template}.sql", **values))
+    path.write_text(render(f"{template}.sql", **values))
     description = path.with_suffix(".yml")
-    description.write_text(_template(f"{template}.yml", **values))
+    description.write_text(render(f"{template}.yml", **values))
     return [path, description]
 
 
@@ -262,8 +290,11 @@ def _declare_source(feed: str, table: str, format: str, declared, settings, colu
     path.parent.mkdir(parents=True, exist_ok=True)
     delivered = [column.field for column in columns] if STAGING[format].by_table else []
     text = path.read_text() if path.exists() else ""
-    opening = text or _template("sources.yml", feed=feed, format=format, settings=settings or {})
-    entry = _template("source_table.yml", feed=feed, table=table, delivered=delivered)
+    is_export = _is_export(declared, settings)
+    holds_baseline = not is_export and "changes" not in FORMATS[format].roles
+    values = {"feed": feed, "format": format, "settings": settings or {}, "is_export": is_export}
+    opening = text or render("sources.yml", holds_baseline=holds_baseline, **values)
+    entry = render("source_table.yml", feed=feed, table=table, delivered=delivered, is_export=is_export)
     path.write_text(opening.rstrip("\n") + "\n" + entry)
     try:
         feeds = declared_feeds()
@@ -285,15 +316,63 @@ def _add_feed(feed, table, entity, format, staging, log, declared, given, settin
     opening = f"arriving_batches('{entity}', [\n"
     if opening not in text:
         raise UsageError(f"{log} has no list of staging models behind arriving_batches; add {staging.stem} by hand.")
-    import yaml
-
-    description = yaml.safe_load(log.with_suffix(".yml").read_text())["models"][0]["columns"]
-    columns = [
-        Column(c["name"], (c.get("config") or {}).get("meta", {}).get("field", c["name"]), c["data_type"], c["name"])
-        for c in description
-        if "data_type" in c
-    ]
+    columns, _ = _declared_columns(entity)
     written = [_declare_source(feed, table, format, declared, settings, columns)]
     written += _write_model(staging, "staging", _values(feed, table, entity, format, columns))
     log.write_text(text.replace(opening, f"{opening}    ref('{staging.stem}'),\n"))
     return [*written, log, write_logged_tables()]
+
+
+def _is_export(declared, settings) -> bool:
+    """Return whether a feed holds exports, as it is declared or about to be."""
+    return (settings or {}).get("role") == "export" or bool(declared and declared.role == "export")
+
+
+def _add_history(system, entity) -> list[Path]:
+    """The history of a table that is there."""
+    path = Path(f"models/history/{system}/{entity}_history.sql")
+    if path.exists():
+        raise UsageError(f"{path} is there already; edit it.")
+    columns, key = _declared_columns(entity)
+    if not key:
+        raise UsageError(f"{entity} has no key, so its rows have no versions.")
+    values = {"entity": entity, "columns": columns, "key": key, "versioned": VERSIONED}
+    return _write_model(path, "history", values)
+
+
+def _add_export(feed, table, entity, format, declared, settings, log, given) -> list[Path]:
+    """Exports of a table that is there: their staging model, and the test of the mart that compares with them."""
+    if not log.exists():
+        raise UsageError(f"there is no table {table} of that system to compare with; add it first.")
+    if given:
+        raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
+    staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}.sql")
+    if staging.exists():
+        raise UsageError(f"{staging} is there already; edit it.")
+    mart = next(iter(Path("models/marts").glob(f"*/{entity}.yml")), None)
+    text = mart.read_text() if mart else ""
+    key = re.search(r"has_unique_key:\s+arguments:\s+key: (\[.*\])\n", text)
+    if not key:
+        raise UsageError(f"the YAML of {entity} has no test has_unique_key, behind which matches_export would stand.")
+    columns = _declared_columns(entity)[0]
+    written = [_declare_source(feed, table, format, declared, settings, columns)]
+    # what databases write for bytes into text
+    encoding = ", binary_encoding='hex'" if format == "csv" else ""
+    values = _values(feed, table, entity, format, columns) | {"encoding": encoding}
+    written += _write_model(staging, "export", values)
+    test = render("matches_export.yml", feed=feed, entity=entity, key=key[1])
+    mart.write_text(text[: key.end()] + test + text[key.end() :])
+    return [*written, mart]
+
+
+def _declared_columns(entity: str) -> tuple[list[Column], list[str]]:
+    """Return the columns and the key of an entity, as the YAML of its log declares them."""
+    declared = log_of(entity)
+    taken = {*contract(), *reserved_columns()}
+    columns = []
+    for c in declared["columns"]:
+        if "data_type" in c:
+            name, own = c["name"], c["name"].removeprefix("source_")
+            field = (c.get("config") or {}).get("meta", {}).get("field", name)
+            columns.append(Column(name, field, c["data_type"], own if own in taken else name))
+    return columns, declared["config"]["meta"].get("key", [])

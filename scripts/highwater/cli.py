@@ -79,14 +79,15 @@ def land(feeds, skip):
 
 
 @commands.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.option("--hold", is_flag=True, help="Publish a group of tables only when its checks have passed.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def build(arguments):
+def build(hold, arguments):
     """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
 
     When nothing has landed and nothing in the project has changed since the last build that succeeded, dbt is not
     started; `highwater dbt build` starts it in any case.
     """
-    from highwater import dbt, last_build
+    from highwater import dbt, last_build, publish
     from highwater.new_fields import add_new_fields
     from highwater.project import lease
     from highwater.spark import session
@@ -105,7 +106,10 @@ def build(arguments):
             click.echo("\n" + last["summary"])
             return
         last_build.forget()
-        status = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)])
+        if hold:
+            status = publish.build_held(list(arguments))
+        else:
+            status = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)])
         if status:
             sys.exit(status)
         words = last_build.summary(session())
@@ -157,7 +161,7 @@ def rebuild(table):
 
 @commands.command()
 @click.argument("table", required=False)
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table")
 def status(table, form):
     """Say where every table stands, or TABLE: landed, waiting, pending, compacted, rejected."""
     import json
@@ -165,8 +169,12 @@ def status(table, form):
     from highwater.query import show_table
     from highwater.spark import reading_session
     from highwater.status import status as status_of
+    from highwater.status_page import page
 
     with reading_session() as spark:
+        if form == "html":
+            click.echo(page(spark, table))
+            return
         found = status_of(spark, table)
     if form == "json":
         for row in found:
@@ -174,21 +182,71 @@ def status(table, form):
     elif table:
         show_table(["what", table], [(name, value) for name, value in found[0].items() if name != "table"])
     else:
+        if found and found[0]["step"]:
+            click.echo(found[0]["step"])
         columns = ["table", "landed_at", "waiting", "base", "pending", "tombstones", "compacted_at", "rejected", "tied"]
         show_table(columns, [[row[name] for name in columns] for row in found])
 
 
 @commands.command()
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.option("--as-of", metavar="POSITION", help="Compare as of this position of the source, as its feed writes it.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "junit", "html"]), default="table")
+def reconcile(tables, as_of, form):
+    """Compare every table, or TABLES, with its newest export, and say what differs and what could not be checked.
+
+    Exit code 0: PASS, all rows are equal. 1: FAIL, some differ. 3: INCONCLUSIVE, something could not be checked.
+    """
+    from highwater import reconcile_page
+    from highwater.reconcile import EXIT_CODES
+    from highwater.reconcile import reconcile as reconcile_tables
+    from highwater.spark import reading_session
+
+    with reading_session() as spark:
+        found = reconcile_tables(spark, tables, as_of)
+        if form == "html":
+            click.echo(reconcile_page.page(spark, found))
+    if form == "json":
+        click.echo(reconcile_page.as_json(found))
+    elif form == "junit":
+        click.echo(reconcile_page.as_junit(found))
+    elif form == "table":
+        reconcile_page.show(found)
+    sys.exit(EXIT_CODES[found.verdict])
+
+
+@commands.command()
 @click.argument("table")
 @click.option("--threshold", type=click.IntRange(1), default=1, help="With fewer pending rows nothing is done.")
-def compact(table, threshold):
-    """Move the pending rows of the merged TABLE into its base, by one commit; queries see no difference."""
+@click.option(
+    "--method",
+    type=click.Choice(["in-place", "full", "partitions"]),
+    default="in-place",
+    help="One MERGE (the default), the table written anew, or each partition that has pending rows written anew.",
+)
+@click.option("--stop-before-rewrite", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was.")
+def compact(table, threshold, method, stop_before_rewrite, retain_previous):
+    """Move the pending rows of the merged TABLE into its base; queries see no difference."""
     from highwater.compact import compact as compact_table
     from highwater.project import lease
     from highwater.spark import session
 
     with lease("highwater compact"):
-        click.echo(compact_table(session(), table, threshold))
+        click.echo(compact_table(session(), table, threshold, method, stop_before_rewrite, retain_previous))
+
+
+@commands.command()
+@click.argument("table", required=False)
+def vacuum(table):
+    """Gather small files (of TABLE, or of all) and drop those that no version of the last week needs."""
+    from highwater.project import lease
+    from highwater.retention import vacuum as vacuum_tables
+    from highwater.spark import session
+
+    with lease("highwater vacuum"):
+        for line in vacuum_tables(session(), table):
+            click.echo(line)
 
 
 @commands.command()
@@ -207,23 +265,51 @@ def replay(table):
 @click.argument("table", metavar="FEED.TABLE")
 @click.option("--enable", is_flag=True, help="Capture its changes from now on, and land the rows that it has.")
 @click.option("--disable", is_flag=True, help="Remove what captures its changes.")
-@click.option("--method", type=click.Choice(["changelog"]), default="changelog", help="How changes are captured.")
+@click.option(
+    "--method",
+    type=click.Choice(["changelog", "changelog-insert", "row-version"]),
+    default="changelog",
+    help="How changes are found: triggers (the default), triggers for a table whose rows never change, or the "
+    "transactions that wrote the rows (which sees no deletes).",
+)
 @click.option("--key", metavar="NAME,…", help="The columns that identify a row, where there is no primary key.")
-def extract(table, enable, disable, method, key):
+@click.option("--export", is_flag=True, help="Export the table, to reconcile with, at a position known exactly.")
+def extract(table, enable, disable, method, key, export):
     """Land the changes that a PostgreSQL database has captured, and remove them there."""
     from highwater import extract as extraction
+    from highwater.live_export import export as take_export
     from highwater.project import lease
     from highwater.spark import session
 
-    if enable and disable:
-        raise UsageError("--enable and --disable exclude each other.")
+    if enable + disable + export > 1:
+        raise UsageError("--enable, --disable and --export exclude each other.")
     with lease("highwater extract"):
-        if enable:
+        if export:
+            lines = take_export(session(), table)
+        elif enable:
             lines = extraction.enable(session(), table, method, key)
         elif disable:
             lines = [extraction.disable(session(), table)]
         else:
             lines = extraction.extract(session(), table)
+    for line in lines:
+        click.echo(line)
+
+
+@commands.command()
+@click.argument("table", metavar="FEED.TABLE")
+@click.option("--where", metavar="CONDITION", help="Which rows of the lake, in Spark's SQL.")
+@click.option("--end", is_flag=True, help="Remove the view again.")
+def patch(table, where, end):
+    """Load rows of the lake behind a view in PostgreSQL; what is changed there is extracted like any change."""
+    from highwater import patch as patching
+    from highwater.project import lease
+    from highwater.spark import session
+
+    if where and end:
+        raise UsageError("--where and --end exclude each other.")
+    with lease("highwater patch"):
+        lines = [patching.end(session(), table)] if end else patching.patch(session(), table, where)
     for line in lines:
         click.echo(line)
 
@@ -241,7 +327,8 @@ def extract(table, enable, disable, method, key):
     help="Setting of that feed, for example dialect=mysql.",
 )
 @click.option("--without-key", is_flag=True, help="The table has no key: it gets a log and no merged table.")
-def add_table_command(table, key, columns, form, settings, without_key):
+@click.option("--history", is_flag=True, help="Also every version of every row; of a table that is there, this alone.")
+def add_table_command(table, key, columns, form, settings, without_key, history):
     """Write the staging, changes, merged and mart models of a table, and their YAML."""
     from highwater.add_table import add_table
 
@@ -250,7 +337,7 @@ def add_table_command(table, key, columns, form, settings, without_key):
         if not equals or not value:
             raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
     given = {name: value for name, _, value in pairs}
-    written = add_table(table, key, columns, form, given, without_key)
+    written = add_table(table, key, columns, form, given, without_key, history=history)
     for path in written:
         click.echo(path)
     system, name = table.partition(".")[0].partition("_")[2], table.partition(".")[2]

@@ -43,14 +43,15 @@ class Database:
         for name in ("user", "password"):
             if name in settings:
                 properties.setProperty(name, settings[name])
-        with self._errors():
+        with self.errors():
             # the driver manager asks the caller's class loader, which Spark's gateway is not
             driver = spark.sparkContext._jvm.org.postgresql.Driver()
             self.connection = driver.connect(settings["url"], properties)
             self.connection.setAutoCommit(False)
 
     @contextmanager
-    def _errors(self):
+    def errors(self):
+        """Raise what the driver says as a CheckError."""
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -61,7 +62,7 @@ class Database:
 
     def run(self, sql: str, *parameters) -> int:
         """Run a statement; return how many rows it changed."""
-        with self._errors():
+        with self.errors():
             statement = self._prepared(sql, parameters)
             count = statement.executeUpdate()
             statement.close()
@@ -69,7 +70,7 @@ class Database:
 
     def rows(self, sql: str, *parameters) -> list[tuple]:
         """Run a query; return its rows, every value as text."""
-        with self._errors():
+        with self.errors():
             statement = self._prepared(sql, parameters)
             found, rows = statement.executeQuery(), []
             width = found.getMetaData().getColumnCount()
@@ -77,6 +78,10 @@ class Database:
                 rows.append(tuple(found.getString(place) for place in range(1, width + 1)))
             statement.close()
         return rows
+
+    def has(self, relation: str) -> bool:
+        """Return whether a table or view is there, by its quoted name."""
+        return self.rows("select to_regclass(?) is not null", relation) == [("t",)]
 
     def _prepared(self, sql: str, parameters):
         statement = self.connection.prepareStatement(sql)
@@ -89,14 +94,19 @@ class Database:
 
     def commit(self) -> None:
         """End the transaction."""
-        with self._errors():
+        with self.errors():
             self.connection.commit()
+
+    def rollback(self) -> None:
+        """Undo the transaction."""
+        with self.errors():
+            self.connection.rollback()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        with self._errors():
+        with self.errors():
             self.connection.rollback()
             self.connection.close()
 

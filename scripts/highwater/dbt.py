@@ -8,7 +8,9 @@ import click
 WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
 
 # Unit tests and tests of macros are about the project; `make test` runs them, and they cost seconds in every build.
-CHECKS_OF_DATA_ONLY = ["--exclude-resource-types", "unit_test", "--exclude", "path:tests/macros"]
+WITHOUT_UNIT_TESTS = ["--exclude-resource-types", "unit_test"]
+TESTS_OF_MACROS = "path:tests/macros"
+CHECKS_OF_DATA_ONLY = [*WITHOUT_UNIT_TESTS, "--exclude", TESTS_OF_MACROS]
 
 
 def set_defaults() -> None:

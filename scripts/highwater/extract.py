@@ -15,6 +15,7 @@ from highwater.add_table import add_table, logged_tables
 from highwater.database import Database, connection_settings, quoted
 from highwater.errors import UsageError
 from highwater.feeds import Feed, declared_feeds
+from highwater.rebuild import settings_of
 
 SPARK_TYPES = {
     "smallint": "smallint",
@@ -53,23 +54,62 @@ CHANGELOG = """
     )
 """
 
-# Whoever changes the table needs no right on the changelog: the function has its owner's.
-FUNCTION = """
-    create function {function}() returns trigger language plpgsql security definer
-    set search_path = pg_catalog set timezone = 'UTC' as $capture$
-    begin
-        if tg_op = 'TRUNCATE' then
-            insert into {changelog} (change_type) values ('truncate');
-        else
+RECORD_CHANGE = """
             insert into {changelog} (change_type, row_before, row_after) values (
                 lower(tg_op),
                 case when tg_op <> 'INSERT' then to_jsonb(old) end,
                 case when tg_op <> 'DELETE' then to_jsonb(new) end
             );
+"""
+
+# Whoever changes the table needs no right on the changelog: the function has its owner's.
+FUNCTION = (
+    """
+    create function {function}() returns trigger language plpgsql security definer
+    set search_path = pg_catalog set timezone = 'UTC' as $capture$
+    begin
+        if tg_op = 'TRUNCATE' then
+            insert into {changelog} (change_type) values ('truncate');
+        else"""
+    + RECORD_CHANGE
+    + """
         end if;
         return null;
     end
     $capture$
+"""
+)
+
+# An insert-only capture refuses what it could not show.
+INSERTS = """
+    create function {function}() returns trigger language plpgsql security definer
+    set search_path = pg_catalog set timezone = 'UTC' as $capture$
+    begin
+        if tg_op <> 'INSERT' then
+            raise exception '%.% is captured as insert-only by highwater: % is refused',
+                tg_table_schema, tg_table_name, tg_op
+            using hint = 'Capture it by the method changelog to change and delete rows.';
+        end if;
+        insert into {changelog} (change_type, row_after) values ('insert', to_jsonb(new));
+        return null;
+    end
+    $capture$
+"""
+
+FUNCTIONS = {"changelog": FUNCTION, "changelog-insert": INSERTS}
+
+# A table that lives in the lake only, while it is patched; the second one is for tables whose rows never change.
+PATCH_METHODS = ("patch", "patch-insert")
+
+# The transaction that wrote a row, with the epoch that its 32 bits lack. A row that nobody has touched for 2^32
+# transactions counts as new once more, and is only extracted again.
+WRITTEN_BY = """
+    case
+        when xmin::text::bigint < 3 then 0
+        when xmin::text::bigint > mod(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, 4294967296)
+            then (pg_snapshot_xmax(pg_current_snapshot())::text::bigint / 4294967296 - 1) * 4294967296
+        else pg_snapshot_xmax(pg_current_snapshot())::text::bigint / 4294967296 * 4294967296
+    end + xmin::text::bigint
 """
 
 # A record lands as one JSON document with every value as text, so that no number passes through a double.
@@ -102,49 +142,144 @@ class Names:
         """What is in front of the names of its objects; another schema than public is part of it."""
         return self.table if self.schema == "public" else f"{self.schema}.{self.table}"
 
+    def _named(self, suffix: str) -> str:
+        return f"highwater.{quoted(self.own + suffix)}"
+
     @property
     def changelog(self) -> str:
         """Where its changes wait."""
-        return f"highwater.{quoted(self.own + '_changelog')}"
+        return self._named("_changelog")
 
     @property
     def function(self) -> str:
         """What its triggers call."""
-        return f"highwater.{quoted(self.own + '_capture')}"
+        return self._named("_capture")
+
+    @property
+    def patch(self) -> str:
+        """The view by which rows of the lake are changed."""
+        return self._named("_patch")
+
+    @property
+    def patch_rows(self) -> str:
+        """What is behind that view."""
+        return self._named("_patch_rows")
+
+    @property
+    def patch_functions(self) -> list[str]:
+        """What records changes of the patch, what waits for the table's writers, what takes rows away."""
+        return [self._named(suffix) for suffix in ("_patch_record", "_patch_wait", "_patch_takes")]
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A table that is captured: the number of its capture, and since when."""
+    """A table that is captured, or was: the number of its capture, since when, whether it still runs."""
 
     number: int
     method: str
     enabled_at: str
+    is_running: bool
 
 
-def _split(name: str) -> tuple[str, str]:
+def split_name(name: str) -> tuple[str, str]:
+    """Return feed and table of `<feed>.<table>`."""
     feed, dot, table = name.partition(".")
     if not dot:
         raise UsageError(f"{name!r} is not written as FEED.TABLE, for example changelog_shop.orders.")
     return feed, table
 
 
-def _names(feed: Feed | None, table: str) -> Names:
+def names_of(feed: Feed | None, table: str) -> Names:
+    """Return how the objects of a table of a feed are called."""
     return Names((feed and feed.source_schema) or "public", table)
 
 
-def _capture(database: Database, names: Names) -> Capture | None:
-    (is_there,) = database.rows("select to_regclass('highwater.captures') is not null")[0]
-    found = is_there == "t" and database.rows(
-        "select capture, method, to_char(enabled_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') "
-        "from highwater.captures where table_schema = ? and table_name = ? and disabled_at is null",
+def entities_of(feed: str, table: str) -> list[str]:
+    """Return the entities that a table of a feed goes into."""
+    return [entity for entity, sources in logged_tables() if (feed, table) in sources]
+
+
+def capture_of(database: Database, names: Names) -> Capture | None:
+    """Return the newest capture of a table, also one that has ended; None: it never was captured."""
+    found = database.has("highwater.captures") and database.rows(
+        "select capture, method, to_char(enabled_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), disabled_at is null "
+        "from highwater.captures where table_schema = ? and table_name = ?",
         names.schema,
         names.table,
     )
     if not found:
         return None
-    number, method, at = found[0]
-    return Capture(int(number), method, at)
+    number, method, at, is_running = found[0]
+    return Capture(int(number), method, at, is_running == "t")
+
+
+def landed_captures(spark, feed: Feed | None, table: str) -> int:
+    """Return the highest number of a capture of a table that has landed, whatever the database remembers; 0: none."""
+    if feed is None or not spark.catalog.tableExists(feed.raw_table):
+        return 0
+    number = "cast(regexp_extract(source_file, '/capture-([0-9]+)/') as int)"
+    return spark.sql(
+        f"select coalesce(max({number}), 0) from {feed.raw_table} "
+        f"where entry = 'file' and startswith(source_file, '{feed.name}/{table}/capture-')"
+    ).first()[0]
+
+
+def is_patched(database: Database, names: Names) -> bool:
+    """Return whether rows of a table are behind the view of a patch, or were when one was killed."""
+    return database.has(names.patch_rows)
+
+
+def record_capture(database: Database, names: Names, method: str, key: list[str], landed: int) -> None:
+    """Begin a capture of a table: its number is one more than any before, here or landed."""
+    database.run(
+        "insert into highwater.captures (table_schema, table_name, capture, method, key_columns) "
+        f"values (?, ?, {landed} + 1, ?, ?) on conflict (table_schema, table_name) do update set "
+        f"capture = greatest(captures.capture, {landed}) + 1, method = excluded.method, "
+        "key_columns = excluded.key_columns, "
+        "enabled_at = clock_timestamp(), disabled_at = null",
+        names.schema,
+        names.table,
+        method,
+        ",".join(key),
+    )
+
+
+def record_end(database: Database, names: Names) -> None:
+    """End the running capture of a table."""
+    database.run(
+        "update highwater.captures set disabled_at = clock_timestamp() where table_schema = ? and table_name = ?",
+        names.schema,
+        names.table,
+    )
+
+
+def columns_of(database: Database, names: Names) -> list[tuple[str, str, str]]:
+    """Return name, type, and `t` or `f` for being of the primary key, of each column; none: there is no such table."""
+    return database.rows(
+        "select attname, format_type(atttypid, atttypmod), coalesce(attnum = any(indkey), false) from pg_attribute "
+        "left join pg_index on indrelid = attrelid and indisprimary "
+        "where attrelid = to_regclass(?) and attnum > 0 and not attisdropped order by attnum",
+        names.source,
+    )
+
+
+def call_after_changes(database: Database, table: str, trigger: str, function: str) -> None:
+    """Make the triggers that call a function after every changed row of a table, and after it is truncated."""
+    database.run(
+        f"create trigger {trigger} after insert or update or delete on {table} "
+        f"for each row execute function {function}()"
+    )
+    database.run(
+        f"create trigger {trigger}_truncate after truncate on {table} for each statement execute function {function}()"
+    )
+
+
+def refuse_waiting(database: Database, names: Names, name: str) -> None:
+    """Raise UsageError while changes wait in the changelog of a table."""
+    ((waiting,),) = database.rows(f"select count(*) from {names.changelog}")
+    if int(waiting):
+        some = f"{int(waiting):,} change{'s'[: int(waiting) != 1]}"
+        raise UsageError(f"{some} of {name} wait to be extracted; land them first: highwater extract {name}")
 
 
 def spark_type(postgres_type: str) -> str:
@@ -159,24 +294,34 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
     """Capture the changes of a table from now on, and land the rows that it has.
 
     Arguments:
-        name: `<feed>.<table>`. method: how; there is `changelog`. key: `column,…`; by default the primary key.
+        name: `<feed>.<table>`. method: `changelog`; `changelog-insert` for a table whose rows never change;
+        `row-version`, without triggers, which sees no deletes.
+        key: `column,…`; by default the primary key.
     Returns: lines that say what was done.
-    Raises: UsageError when the table is not there, has no key or is captured already; nothing is created then.
+    Raises: UsageError when the table is not there, has no key, is captured already, or was captured before and is to
+        be insert-only; nothing is created then.
     """
-    feed, table = _split(name)
+    feed, table = split_name(name)
     declared = declared_feeds().get(feed)
-    names = _names(declared, table)
+    names = names_of(declared, table)
     lines = []
     with Database(spark, feed) as database:
-        capture = _capture(database, names)
-        if capture:
+        capture = capture_of(database, names)
+        if capture and capture.is_running:
             raise UsageError(f"{name} is captured already, by {capture.method} since {capture.enabled_at} UTC.")
-        columns = database.rows(
-            "select attname, format_type(atttypid, atttypmod), coalesce(attnum = any(indkey), false) from pg_attribute "
-            "left join pg_index on indrelid = attrelid and indisprimary "
-            "where attrelid = to_regclass(?) and attnum > 0 and not attisdropped order by attnum",
-            names.source,
-        )
+        for entity in entities_of(feed, table):
+            if method != "changelog-insert" and settings_of(entity).get("insert_only"):
+                raise UsageError(
+                    f"{entity}_changes.yml declares `insert_only: true`. Declare `truncates: true` in its place, take "
+                    f"the test has_inserts_only out, and begin again with --method {method}."
+                )
+        landed = landed_captures(spark, declared, table)
+        if (capture or landed) and method == "changelog-insert":
+            raise UsageError(
+                f"{name} was captured before. Its rows would be inserted a second time, which an insert-only table "
+                "refuses; use --method changelog."
+            )
+        columns = columns_of(database, names)
         if not columns:
             raise UsageError(f"the database of {feed} has no table {names.source} that this user can see.")
         types = {column: spark_type(data_type) for column, data_type, _ in columns}
@@ -201,34 +346,23 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
                 ",".join(f"{column}:{types[column]}" for column in chosen),
                 ",".join(f"{column}:{kind}" for column, kind in types.items() if column not in chosen),
                 "changelog",
+                insert_only=method == "changelog-insert",
             )
             lines += [str(path) for path in written]
         database.run("create schema if not exists highwater")
         database.run(CAPTURES)
-        database.run(CHANGELOG.format(changelog=names.changelog))
-        database.run(FUNCTION.format(function=names.function, changelog=names.changelog))
-        database.run(
-            f"create trigger highwater_capture after insert or update or delete on {names.source} "
-            f"for each row execute function {names.function}()"
-        )
-        database.run(
-            f"create trigger highwater_capture_truncate after truncate on {names.source} "
-            f"for each statement execute function {names.function}()"
-        )
-        database.run(
-            "insert into highwater.captures (table_schema, table_name, capture, method, key_columns) "
-            "values (?, ?, 1, ?, ?) on conflict (table_schema, table_name) do update set "
-            "capture = captures.capture + 1, method = excluded.method, key_columns = excluded.key_columns, "
-            "enabled_at = clock_timestamp(), disabled_at = null",
-            names.schema,
-            names.table,
-            method,
-            ",".join(chosen),
-        )
+        if method in FUNCTIONS:
+            database.run(CHANGELOG.format(changelog=names.changelog))
+            database.run(FUNCTIONS[method].format(function=names.function, changelog=names.changelog))
+            call_after_changes(database, names.source, "highwater_capture", names.function)
+        record_capture(database, names, method, chosen, landed)
         database.commit()
-    lines.append(f"{name}: changes are captured in {names.changelog} from now on.")
-    entities = [entity for entity, sources in logged_tables() if (feed, table) in sources]
-    return [*lines, *extract(spark, name), f"Now run: highwater build --select {' '.join(f'+{e}' for e in entities)}"]
+    captured = f"changes are captured in {names.changelog} from now on."
+    if method == "row-version":
+        captured = "rows are found by the transaction that wrote them; deletes are not seen."
+    lines.append(f"{name}: {captured}")
+    selected = " ".join(f"+{entity}" for entity in entities_of(feed, table))
+    return [*lines, *extract(spark, name), f"Now run: highwater build --select {selected}"]
 
 
 def extract(spark, name: str) -> list[str]:
@@ -239,15 +373,15 @@ def extract(spark, name: str) -> list[str]:
     Returns: a line for each batch that landed, or one that says that nothing was new.
     Raises: UsageError when the table is not captured, or another extraction of it is running.
     """
-    name_of_feed, table = _split(name)
+    name_of_feed, table = split_name(name)
     feed = declared_feeds().get(name_of_feed)
     if feed is None or feed.format != "changelog" or table not in feed.tables:
         raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {name}")
-    names = _names(feed, table)
+    names = names_of(feed, table)
     lines = []
     with Database(spark, name_of_feed) as database:
-        capture = _capture(database, names)
-        if capture is None:
+        capture = capture_of(database, names)
+        if capture is None or not capture.is_running:
             raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {name}")
         lock = "select pg_try_advisory_lock(hashtextextended(?, 0))"
         if database.rows(lock, f"highwater {names.changelog}") != [("t",)]:
@@ -255,29 +389,75 @@ def extract(spark, name: str) -> list[str]:
         landing.create_raw_table(spark, feed)
         folder = f"{feed.name}/{table}/capture-{capture.number:03}"
         landed = {
-            row.source_file
+            row.source_file: row.source_position
             for row in spark.sql(
-                f"select source_file from {feed.raw_table} where entry = 'file' and source_file like '{folder}/%'"
+                f"select source_file, source_position from {feed.raw_table} "
+                f"where entry = 'file' and startswith(source_file, '{folder}/')"
             ).collect()
         }
-        if f"{folder}/baseline" not in landed:
-            # what changes meanwhile is in the changelog, and higher
-            lines.append(_land(spark, feed, table, f"{folder}/baseline", _baseline(names, capture)))
-        numbers = [int(file.rpartition("-")[2]) for file in landed if not file.endswith("/baseline")]
-        last = max(numbers, default=0)
-        # landed before, and not removed then
-        database.run(f"delete from {names.changelog} where extraction <= ?", last)
-        database.run(f"update {names.changelog} set extraction = ? where extraction is null", last + 1)
-        ((waiting, highest),) = database.rows(
-            f"select count(*), max(change_number) from {names.changelog} where extraction = {last + 1}"
-        )
-        database.commit()
-        if int(waiting):
-            file = f"{folder}/extraction-{last + 1:09}"
-            lines.append(_land(spark, feed, table, file, _changes(names, capture, last + 1), highest))
-            database.run(f"delete from {names.changelog} where extraction <= ?", last + 1)
-            database.commit()
+        if capture.method == "row-version":
+            lines += _extract_rows(spark, database, feed, table, capture, folder, landed)
+        else:
+            lines += _extract_changes(spark, database, feed, table, capture, folder, landed)
     return lines or [f"{name}: nothing new"]
+
+
+def _extract_changes(spark, database, feed: Feed, table: str, capture: Capture, folder: str, landed: dict) -> list[str]:
+    """Land what waits in the changelog."""
+    names, lines = names_of(feed, table), []
+    if capture.method not in PATCH_METHODS and f"{folder}/baseline" not in landed:
+        # what changes meanwhile is in the changelog, and higher
+        lines.append(_land(spark, feed, table, f"{folder}/baseline", _baseline(names, capture)))
+    last = _last_number(landed)
+    # landed before, and not removed then
+    database.run(f"delete from {names.changelog} where extraction <= ?", last)
+    database.run(f"update {names.changelog} set extraction = ? where extraction is null", last + 1)
+    ((waiting, highest),) = database.rows(
+        f"select count(*), max(change_number) from {names.changelog} where extraction = {last + 1}"
+    )
+    database.commit()
+    if int(waiting):
+        file = f"{folder}/extraction-{last + 1:09}"
+        lines.append(_land(spark, feed, table, file, _changes(names, capture, last + 1), highest))
+        database.run(f"delete from {names.changelog} where extraction <= ?", last + 1)
+        database.commit()
+    return lines
+
+
+def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, folder: str, landed: dict) -> list[str]:
+    """Land the rows as they are that were written since the last time.
+
+    A row counts as written since then when its transaction was not over at that time, so one that commits late is not
+    missed. What is read later is newer: the number of the extraction is the order.
+    """
+    names = names_of(feed, table)
+    ((under_way, newest),) = database.rows(
+        "select pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())"
+    )
+    if not landed:
+        return [_land(spark, feed, table, f"{folder}/rows-{0:09}", _baseline(names, capture), under_way)]
+    last = _last_number(landed)
+    since = max(int(position) for position in landed.values())
+    if since > int(newest):
+        raise UsageError(
+            f"the database of {feed.name} is another one than before: its newest transaction is {newest}, and {since} "
+            f"has landed. Land the table anew: highwater extract --disable {feed.name}.{table}, then --enable."
+        )
+    where = f"{WRITTEN_BY} >= {since}"
+    ((waiting,),) = database.rows(f"select count(*) from {names.source} where {where}")
+    if not int(waiting):
+        return []
+    record = RECORD.format(
+        capture=capture.number, number=last + 1, kind="'update'", at="now()", before="null", after="to_jsonb(source)"
+    )
+    query = (
+        f"select row_number() over () as source_line, {record} as record from {names.source} as source where {where}"
+    )
+    return [_land(spark, feed, table, f"{folder}/rows-{last + 1:09}", query, under_way)]
+
+
+def _last_number(landed: dict) -> int:
+    return max((int(file.rpartition("-")[2]) for file in landed if not file.endswith("/baseline")), default=0)
 
 
 def disable(spark, name: str) -> str:
@@ -286,28 +466,23 @@ def disable(spark, name: str) -> str:
     Returns: a sentence that says so.
     Raises: UsageError while changes wait in the changelog, or when the table is not captured.
     """
-    feed, table = _split(name)
-    names = _names(declared_feeds().get(feed), table)
+    feed, table = split_name(name)
+    names = names_of(declared_feeds().get(feed), table)
     with Database(spark, feed) as database:
-        capture = _capture(database, names)
-        if capture is None:
+        capture = capture_of(database, names)
+        if capture is None or not capture.is_running:
             raise UsageError(f"{name} is not captured.")
-        # nobody changes the table until the triggers are gone
-        database.run(f"lock table {names.source} in share row exclusive mode")
-        ((waiting,),) = database.rows(f"select count(*) from {names.changelog}")
-        if int(waiting):
-            raise UsageError(
-                f"{int(waiting):,} changes of {name} wait to be extracted; land them first: highwater extract {name}"
-            )
-        database.run(f"drop trigger highwater_capture on {names.source}")
-        database.run(f"drop trigger highwater_capture_truncate on {names.source}")
-        database.run(f"drop function {names.function}()")
-        database.run(f"drop table {names.changelog}")
-        database.run(
-            "update highwater.captures set disabled_at = clock_timestamp() where table_schema = ? and table_name = ?",
-            names.schema,
-            names.table,
-        )
+        if is_patched(database, names):
+            raise UsageError(f"{name} is being patched; end it first: highwater patch {name} --end")
+        if capture.method in FUNCTIONS:
+            if database.has(names.source):
+                # nobody changes the table until the triggers are gone
+                database.run(f"lock table {names.source} in share row exclusive mode")
+            refuse_waiting(database, names, name)
+            # with its triggers
+            database.run(f"drop function {names.function}() cascade")
+            database.run(f"drop table {names.changelog}")
+        record_end(database, names)
         database.commit()
     return f"{name}: its changes are no longer captured. Its tables in the lake stay as they are."
 
@@ -363,5 +538,5 @@ def _land(spark, feed: Feed, table: str, file: str, query: str, position: str | 
         landing.append(entry.unionByName(records, allowMissingColumns=True), feed, number, at)
     finally:
         frame.unpersist()
-    what = "row" if file.endswith("/baseline") else "change"
+    what = "change" if "/extraction-" in file else "row"
     return f"{file}: {count:,} {what}{'s'[: count != 1]}, {time.monotonic() - started:.1f} s"

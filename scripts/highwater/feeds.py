@@ -27,6 +27,8 @@ class Feed:
         layout: what tells a table, one of LAYOUTS: the folder `<name>/<table>/`, the file's name, or each record.
         options: what the reader of its files is told.
         source_schema: where the tables of a changelog are in their database; None: in `public`.
+        positions: of exports, the feed whose positions they carry.
+        retention_days: how long `highwater vacuum` keeps its records; None: for ever.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Feed:
     layout: str
     options: ReadOptions
     source_schema: str | None = None
+    positions: str | None = None
+    retention_days: int | None = None
 
     @property
     def format(self) -> str:
@@ -79,6 +83,16 @@ def _text(where: str, settings: dict, name: str, default: str | None, allowed: r
     return value
 
 
+def days(where: str, name: str, value) -> int | None:
+    """Return a number of days as it was declared; None where nothing was.
+
+    Raises: UsageError when it is no whole number above 0.
+    """
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise UsageError(f"{where}: {name} is {value!r}; it must be a whole number of days, 1 or more.")
+    return value
+
+
 def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
     """Return how the feed's delimited files are written; None for other formats."""
     dialect = FORMATS[format].dialect
@@ -105,13 +119,13 @@ def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
 def _feed(where: str, name: str, settings: dict, tables: tuple[str, ...]) -> Feed:
     """Return the feed that a source declares, its settings checked."""
     format = _choice(where, settings, "format", FORMATS)
-    known = FORMATS[format].settings | {"format", "role"}
+    known = FORMATS[format].settings | {"format", "role", "retention_days"}
     for setting in settings:
         if setting not in known:
             raise UsageError(f"{where}: unknown setting {setting!r}; {format} knows: {', '.join(sorted(known))}.")
     role = _choice(where, settings, "role", ROLES, "changes")
-    if format == "csv" and role == "changes":
-        raise UsageError(f"{where}: csv files hold rows, not changes; declare `role: baseline` or `role: export`.")
+    if role == "changes" and role not in FORMATS[format].roles:
+        raise UsageError(f"{where}: {format} files hold rows, not changes; declare `role: baseline` or `role: export`.")
     _choice(where, settings, "role", FORMATS[format].roles, "changes")
     layout = _choice(where, settings, "layout", FORMATS[format].layouts, TABLE_IN_FOLDERS)
     if "schema" in settings and layout == TABLE_IN_FOLDERS:
@@ -125,8 +139,12 @@ def _feed(where: str, name: str, settings: dict, tables: tuple[str, ...]) -> Fee
         table_in_records=layout == TABLE_IN_RECORDS,
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
     )
+    positions = _text(
+        where, settings, "positions", None, NAME, "the name of the feed whose positions its exports carry"
+    )
     source_schema = _text(where, settings, "source_schema", None, re.compile(".+"), "the name of a schema")
-    return Feed(name, role, tables, layout, options, source_schema)
+    retention_days = days(where, "retention_days", settings.get("retention_days"))
+    return Feed(name, role, tables, layout, options, source_schema, positions, retention_days)
 
 
 def declared_feeds() -> dict[str, Feed]:

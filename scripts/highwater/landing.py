@@ -48,7 +48,7 @@ RAW_TABLE = """
         file_size bigint comment 'Files only: bytes',
         file_modified_at timestamp comment 'Files only: last change, UTC',
         file_hash string comment 'Files only: SHA-256 of the bytes',
-        source_position string comment 'Exports only: the position of the source at which it was taken'
+        source_position string comment 'Exports only: the position of the source at which it was taken, or `P0 .. P1`'
     )
     using delta
     partitioned by (entry)
@@ -173,8 +173,11 @@ def undeclared_folders(feed: Feed) -> list[str]:
     return sorted(name for name in folders if name not in feed.tables and not LEFT_ALONE.fullmatch(name))
 
 
-def _export_positions(system, folder: str, files) -> dict[str, str]:
-    """Return the positions that `_exports.yml` beside the exports declares: file name to position."""
+def _export_positions(system, folder: str, files) -> dict[str, str | None]:
+    """Return the positions that `_exports.yml` beside the exports declares: file name to position.
+
+    An export that was taken while the source went on has two, written `P0 .. P1`; one of no known position has None.
+    """
     if not files:
         return {}
     path = f"{folder}/_exports.yml"
@@ -188,9 +191,14 @@ def _export_positions(system, folder: str, files) -> dict[str, str]:
     positions = {}
     for _, below in files:
         entry = declared.get(str(below)) or {}
-        if not isinstance(entry.get("position"), str):
-            raise UsageError(f"{path} declares no position (a quoted text) for {below}.")
-        positions[str(below)] = entry["position"]
+        given = entry.get("position")
+        between = given if isinstance(given, list) else [given]
+        if not all(isinstance(position, str) for position in between) or len(between) > 2:
+            raise UsageError(
+                f'{path} declares no position for {below}: a quoted text; ["P0", "P1"] when it was taken between '
+                "two; or `unknown`."
+            )
+        positions[str(below)] = None if given == "unknown" else " .. ".join(between)
     return positions
 
 

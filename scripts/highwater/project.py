@@ -97,7 +97,24 @@ def lease(command: str):
         since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
         json.dump({"command": command, "process": os.getpid(), "since": since}, handle)
         handle.flush()
-        yield
+        try:
+            yield
+        finally:
+            handle.truncate(0)
+
+
+def step_under_way() -> str | None:
+    """Return which command is writing to the lake, or which one was killed while it did; None: neither."""
+    try:
+        with open(lake() / "lease") as handle:
+            step = json.loads(handle.read() or "null")
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return step and f"{step['command']} is running (process {step['process']}, since {step['since']} UTC)"
+            return step and f"{step['command']} of {step['since']} UTC was killed; run it again"
+    except FileNotFoundError:
+        return None
 
 
 if __name__ == "__main__":  # `make setup` asks for Java before it downloads anything

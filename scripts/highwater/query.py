@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from pyspark.sql import Row
 
-from highwater.errors import UsageError
+from highwater.errors import CheckError, UsageError
 
 READS = {"select", "with", "from", "table", "values", "show", "describe", "desc", "explain"}
 
@@ -21,12 +21,13 @@ def show(spark, sql: str, form: str) -> None:
         sql: the statement; the current schema is the one that dbt builds into.
         form: `table` for people, `csv` with a header, or `json` (one object a line).
     Raises: UsageError with Spark's own first sentence when the statement is wrong, or when it would write;
-            also when two columns of a JSON answer have one name.
+            also when two columns of a JSON answer have one name. CheckError with the sentence of a view that refuses.
     """
     first_word = (re.findall(r"\w+", sql) or [""])[0].lower()
     if first_word not in READS:
         raise UsageError(f"`highwater query` only reads; a statement that starts with {first_word!r} is not run.")
-    from pyspark.errors import AnalysisException, ParseException
+    from py4j.protocol import Py4JError
+    from pyspark.errors import AnalysisException, ParseException, PySparkException
 
     try:
         if _inserts(spark, sql):
@@ -47,6 +48,11 @@ def show(spark, sql: str, form: str) -> None:
             show_table(names, rows)
     except (AnalysisException, ParseException) as error:
         raise UsageError(str(error).split("\n")[0]) from None
+    except (Py4JError, PySparkException) as error:
+        told = re.search(r"\[USER_RAISED_EXCEPTION\] (.*) SQLSTATE", str(error))
+        if not told:
+            raise
+        raise CheckError(told[1]) from None
 
 
 def _inserts(spark, sql: str) -> bool:

@@ -93,6 +93,13 @@ def java_output_in(log: Path, *descriptors: int):
             os.close(copy)
 
 
+def _know_reconciliations(spark) -> None:
+    """Make the results of `highwater reconcile` a table, in the copy of the metastore: it writes beside builds."""
+    folder = lake().resolve() / "reconciliations"
+    if (folder / "_delta_log").exists() and not spark.catalog.tableExists("lake.reconciliations"):
+        spark.sql(f"create table lake.reconciliations using delta location '{folder}'")
+
+
 @contextlib.contextmanager
 def reading_session():
     """Start Spark to read the lake while somebody else may be writing it: on a copy of its metastore.
@@ -110,6 +117,7 @@ def reading_session():
             url = f"jdbc:derby:;databaseName={metastore}"
             try:
                 spark = session(spark__hadoop__javax__jdo__option__ConnectionURL=url)
+                _know_reconciliations(spark)
                 break
             except UsageError:
                 if attempt == 3:

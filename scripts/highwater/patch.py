@@ -1,0 +1,325 @@
+"""Change rows of the lake by SQL in a database: `highwater patch`.
+
+The chosen rows are loaded behind an updatable view, `highwater.<table>_patch`. What is inserted, updated and deleted
+there goes into the changelog of the table, so an extraction lands it like any other change. Rows that are in the
+database's own table are changed there, and nowhere else.
+"""
+
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from highwater.add_table import contract, reserved_columns
+from highwater.database import Database, connection_settings, quoted
+from highwater.errors import CheckError, UsageError
+from highwater.extract import (
+    CAPTURES,
+    CHANGELOG,
+    PATCH_METHODS,
+    RECORD_CHANGE,
+    SPARK_TYPES,
+    Names,
+    call_after_changes,
+    capture_of,
+    columns_of,
+    entities_of,
+    is_patched,
+    landed_captures,
+    names_of,
+    record_capture,
+    record_end,
+    refuse_waiting,
+    split_name,
+)
+from highwater.feeds import Feed, declared_feeds
+from highwater.rebuild import key_of, log_of, merged_table, settings_of
+
+POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
+    "tinyint": "smallint",
+    "string": "text",
+}
+
+# What is behind the view; a truncate of it would be one of the whole table in the lake. The application's own trigger
+# takes a row away that has become its own, and that is no change of the patch.
+FUNCTION = (
+    """
+    create function {function}() returns trigger language plpgsql security definer
+    set search_path = pg_catalog set timezone = 'UTC' as $patch$
+    begin
+        if tg_op = 'TRUNCATE' {or_no_insert} then
+            raise exception '% is refused in a patch of {label}', tg_op using hint = '{hint}';
+        end if;
+        if pg_trigger_depth() > 1 then
+            return null;
+        end if;
+        {not_twice}"""
+    + RECORD_CHANGE
+    + """
+        return null;
+    end
+    $patch$
+"""
+)
+
+NOT_TWICE = """
+        if tg_op <> 'DELETE' and exists (select 1 from {source} as own where {as_new}) then
+            raise exception 'the row is in {label} too' using hint = 'Change it there; its changes are captured.';
+        end if;
+"""
+
+# Before a row of the patch is locked: whoever writes the table has ended, or waits until this transaction has.
+WAIT = """
+    create function {function}() returns trigger language plpgsql security definer
+    set search_path = pg_catalog as $patch$
+    begin
+        if pg_trigger_depth() = 1 then
+            if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+                raise exception 'a patch of {label} is changed in transactions of the isolation read committed'
+                using hint = 'Others do not see what was committed since they began.';
+            end if;
+            lock table {source} in share mode;
+        end if;
+        return null;
+    end
+    $patch$
+"""
+
+# On the application's table: a key that it inserts is its own from there.
+TAKE_AWAY = """
+    create function {function}() returns trigger language plpgsql security definer
+    set search_path = pg_catalog as $patch$
+    begin
+        delete from {rows} as patched where {as_new};
+        return null;
+    end
+    $patch$
+"""
+
+
+def patch(spark, name: str, where: str | None = None) -> list[str]:
+    """Load the chosen rows of a table behind an updatable view in its database.
+
+    Arguments:
+        name: `<feed>.<table>`, of a feed of the format changelog. where: a condition in Spark's SQL over the columns
+        of the table; not for a table that declares `insert_only: true`, whose view begins without rows.
+    Returns: lines that say what was done, and what to do next.
+    Raises: UsageError when the table is no table of a changelog, is being patched, is captured without a changelog,
+        has changes that are not built yet, or when a chosen row is in the database's own table too.
+    """
+    feed, names, entity = _patchable(name)
+    merged_table(spark, entity)
+    columns = _columns(entity)
+    key = [column.field for column in columns if column.is_key]
+    if len(f"{names.own}_patch_takes".encode()) > 63:
+        raise UsageError(
+            f"the name {names.own} is too long: PostgreSQL's names have 63 bytes, and _patch_takes is added."
+        )
+    insert_only = bool(settings_of(entity).get("insert_only"))
+    if insert_only and where:
+        raise UsageError(f"{entity} declares `insert_only: true`: no row of it can be changed. Leave --where out.")
+    if not insert_only and not where:
+        raise UsageError('say which rows: --where "order_id < 100", or --where true for all.')
+    with Database(spark, feed.name) as database:
+        if is_patched(database, names):
+            raise UsageError(f"{name} is being patched already; end it first: highwater patch {name} --end")
+        capture = capture_of(database, names)
+        captured = capture is not None and capture.is_running
+        if captured and capture.method == "row-version":
+            raise UsageError(
+                f"{name} is captured by row-version, without a changelog that a patch could be written to."
+            )
+        types = {column: data_type for column, data_type, _ in columns_of(database, names)}
+        if captured and not types:
+            raise UsageError(f"{names.source} is captured and gone: highwater extract {name}, then --disable.")
+        if types and not captured:
+            raise UsageError(
+                f"{names.source} is there and not captured: a patch is for rows that live in the lake only. "
+                f"Change the table, and: highwater extract --enable {name}"
+            )
+        if captured:
+            refuse_waiting(database, names, name)
+        _refuse_unbuilt(spark, feed, names, entity)
+        try:
+            chosen = spark.table(f"lake.{entity}").where(where or "false")
+        except PySparkException as error:
+            raise UsageError(f"--where {where}: {str(error).splitlines()[0]}") from None
+        database.run("create schema if not exists highwater")
+        behind = ", ".join(f"{quoted(c.field)} {types.get(c.field) or _postgres_type(c.data_type)}" for c in columns)
+        database.run(f"create table {names.patch_rows} ({behind}, primary key ({', '.join(map(quoted, key))}))")
+        database.commit()
+        try:
+            _load(chosen, feed, names, columns)
+            ((count,),) = database.rows(f"select count(*) from {names.patch_rows}")
+            if captured:
+                _take_away(database, names, key)
+                # the trigger is there, so nobody writes the table until the end of this transaction
+                refuse_waiting(database, names, name)
+                _refuse_rows_of_both(database, names, name, key)
+            else:
+                database.run(CAPTURES)
+                database.run(CHANGELOG.format(changelog=names.changelog))
+                landed = landed_captures(spark, feed, names.table)
+                record_capture(database, names, PATCH_METHODS[insert_only], key, landed)
+            _record_changes(database, names, name, entity, key, captured, insert_only)
+        except Exception:
+            database.rollback()
+            database.run(f"drop table {names.patch_rows}")
+            database.commit()
+            raise
+        fields = ", ".join(quoted(column.field) for column in columns)
+        database.run(f"create view {names.patch} as select {fields} from {names.patch_rows}")
+        database.commit()
+    rows = f"{int(count):,} row{'s'[: count != '1']}"
+    return [
+        f"{names.patch}: {rows} of {entity}. Insert, update and delete there; every change is recorded.",
+        f"Then run: highwater extract {name} && highwater build --select +{entity} && highwater patch {name} --end",
+    ]
+
+
+def end(spark, name: str) -> str:
+    """Remove the view, and what is behind it.
+
+    Returns: a sentence that says so.
+    Raises: UsageError when the table is not being patched, or its changes have not been extracted.
+    """
+    feed, names, _ = _patchable(name)
+    with Database(spark, feed.name) as database:
+        if not is_patched(database, names):
+            raise UsageError(f"{name} is not being patched.")
+        # nobody changes the rows until they are gone
+        database.run(f"lock table {names.patch_rows} in share row exclusive mode")
+        capture = capture_of(database, names)
+        if capture and capture.is_running and capture.method in PATCH_METHODS:
+            refuse_waiting(database, names, name)
+            database.run(f"drop table {names.changelog}")
+            record_end(database, names)
+        database.run(f"drop view if exists {names.patch}")
+        database.run(f"drop table {names.patch_rows}")
+        for function in names.patch_functions:
+            # with its triggers
+            database.run(f"drop function if exists {function}() cascade")
+        database.commit()
+    return f"{name}: the patch has ended; {names.patch} is gone, and the rows in the lake stay as they are."
+
+
+def _patchable(name: str) -> tuple[Feed, Names, str]:
+    feed_name, table = split_name(name)
+    feed = declared_feeds().get(feed_name)
+    if feed is None or feed.format != "changelog" or table not in feed.tables:
+        raise UsageError(f"{name} is no table of a feed of the format changelog; only those can be patched.")
+    (entity,) = entities_of(feed_name, table)
+    return feed, names_of(feed, table), entity
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of an entity: its name in the view, its field at the source, its type, whether it is of the key."""
+
+    name: str
+    field: str
+    data_type: str
+    is_key: bool
+
+
+def _columns(entity: str) -> list[_Column]:
+    taken, columns, key = {*contract(), *reserved_columns()}, [], key_of(entity)
+    for column in log_of(entity)["columns"]:
+        if "data_type" in column:
+            name, own = column["name"], column["name"].removeprefix("source_")
+            field = column.get("config", {}).get("meta", {}).get("field", name)
+            data_type = column["data_type"].lower()
+            columns.append(_Column(own if own in taken else name, field, data_type, name in key))
+    return columns
+
+
+def _postgres_type(data_type: str) -> str:
+    if data_type.startswith("decimal"):
+        return data_type.replace("decimal", "numeric")
+    return POSTGRES_TYPES.get(data_type, data_type)
+
+
+def _text(words: str) -> str:
+    """Return words as they stand inside a text of a function; a percent sign is one of raise."""
+    return words.replace("'", "''").replace("%", "%%")
+
+
+def _refuse_unbuilt(spark, feed: Feed, names: Names, entity: str) -> None:
+    """A row that is changed as it was a while ago would take newer values back."""
+    log = f"lake.{entity}_changes"
+    ((unbuilt,),) = spark.sql(
+        f"""
+        select
+            (
+                select coalesce(max(landing_batch), 0) from {feed.raw_table}
+                where entry = 'record' and source_table = '{names.table}'
+            ) > (select coalesce(max(landing_batch), 0) from {log} where feed = '{feed.name}')
+            or (select coalesce(max(log_batch), 0) from {log} where verdict = 'applied')
+            > (select coalesce(max(log_batch), 0) from lake.{entity}_merged)
+        """
+    ).collect()
+    if unbuilt:
+        raise UsageError(f"changes of {entity} have landed and are not built: highwater build --select +{entity}")
+
+
+def _load(chosen, feed: Feed, names: Names, columns: list[_Column]) -> None:
+    named = chosen.selectExpr(*(f"`{column.name}` as `{column.field}`" for column in columns))
+    # a text goes into a column of whatever type the table has
+    options = connection_settings(feed.name) | {"dbtable": names.patch_rows, "stringtype": "unspecified"}
+    try:
+        named.write.format("jdbc").options(**options).mode("append").save()
+    except (PySparkException, Py4JJavaError) as error:
+        raise CheckError(f"the chosen rows were not loaded: {str(error).splitlines()[0]}") from None
+
+
+def _same_key(key: list[str], left: str, right: str) -> str:
+    return " and ".join(f"{left}.{quoted(field)} = {right}.{quoted(field)}" for field in key)
+
+
+def _take_away(database: Database, names: Names, key: list[str]) -> None:
+    database.run(
+        TAKE_AWAY.format(
+            function=names.patch_functions[2], rows=names.patch_rows, as_new=_same_key(key, "patched", "new")
+        )
+    )
+    database.run(
+        f"create trigger highwater_patch_takes after insert or update on {names.source} "
+        f"for each row execute function {names.patch_functions[2]}()"
+    )
+
+
+def _record_changes(database, names: Names, name: str, entity: str, key: list[str], captured, insert_only) -> None:
+    """Make the triggers of what is behind the view."""
+    record, wait, _ = names.patch_functions
+    not_twice = NOT_TWICE.format(source=names.source, as_new=_same_key(key, "own", "new"), label=_text(names.source))
+    database.run(
+        FUNCTION.format(
+            function=record,
+            changelog=names.changelog,
+            not_twice=not_twice if captured else "",
+            or_no_insert="or tg_op <> 'INSERT' and pg_trigger_depth() = 1" if insert_only else "",
+            label=_text(name),
+            hint=_text(f"{entity} declares insert_only." if insert_only else "Delete the rows."),
+        )
+    )
+    call_after_changes(database, names.patch_rows, "highwater_patch", record)
+    if captured:
+        database.run(WAIT.format(function=wait, source=names.source, label=_text(name)))
+        database.run(
+            f"create trigger highwater_patch_wait before insert or update or delete on {names.patch_rows} "
+            f"for each statement execute function {wait}()"
+        )
+
+
+def _refuse_rows_of_both(database: Database, names: Names, name: str, key: list[str]) -> None:
+    keys = ", ".join(map(quoted, key))
+    both = database.rows(
+        f"select count(*) over (), {keys} from {names.patch_rows} join {names.source} using ({keys}) limit 1"
+    )
+    if both:
+        count, *values = both[0]
+        raise UsageError(
+            f"{int(count):,} of the chosen rows are in {names.source} too, for example "
+            f"{', '.join(f'{field} = {value}' for field, value in zip(key, values, strict=True))}. "
+            f"Change them there: the changes of {name} are captured."
+        )

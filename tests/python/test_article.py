@@ -94,16 +94,19 @@ def steps(workshop, changes):
     return seen
 
 
+@pytest.mark.long
 def test_base_1_and_the_merge_of_changes_2(steps, changes, exported):
     assert steps[0][0] == state_after(changes[:500])
     assert steps[1][0] == exported
 
 
+@pytest.mark.long
 def test_a_batch_twice_and_the_first_batch_after_the_second_change_nothing(steps, exported):
     assert steps[2][0] == exported
     assert steps[1][2] == steps[2][2]  # no version was written
 
 
+@pytest.mark.long
 def test_a_base_as_the_lowest_sequence(steps, workshop, changes, exported):
     """An export of the source as of the start is one feed, the changes since are another; in either order."""
     assert steps[1][1] == state_after(changes[:800])
@@ -149,6 +152,7 @@ def sort_keys(workshop):
         workshop.land_and_run("datastream_oracle", "+scn_ordered")
 
 
+@pytest.mark.long
 def test_d7_d16_d17_backfill_rows_declared_by_a_predicate(sort_keys, workshop):
     rows = dict(workshop.rows("select k, v from scn_ordered"))
     assert rows == {"d7": "new", "d16": "c9", "d17": "second", "rs_id": "second", "ssn": "second"}
@@ -158,7 +162,31 @@ def test_d7_d16_d17_backfill_rows_declared_by_a_predicate(sort_keys, workshop):
     assert rejected == [("d17-text", "unreadable_sequence"), ("d17-wide", "unreadable_sequence")]
 
 
+@pytest.mark.long
 def test_columns_with_names_of_the_project_get_their_names_back(sort_keys, workshop):
     assert workshop.rows("select feed, operation, copy from scn_ordered where k = 'd7'") == [("own", "sum", 2)]
     names = workshop.rows("select distinct source_feed, feed, source_operation from scn_ordered_changes where k = 'd7'")
     assert names == [("own", "datastream_oracle", "sum")]
+
+
+@pytest.mark.long
+def test_matches_export_compares_columns_with_names_of_the_project(sort_keys, workshop):
+    """A staging model of an export holds them as source_<name>, beside the project's own."""
+    declaration = workshop.folder / "models/marts/oracle/scn_ordered.yml"
+    described = declaration.read_text()
+    check = '      - matches_export: {arguments: {export: \'source("exports_oracle", "scn_ordered")\', key: [k]}}\n'
+    declaration.write_text(described.replace("    columns:\n", check + "    columns:\n", 1))
+    source = workshop.folder / "models/staging/exports_oracle.yml"
+    source.write_text(
+        "sources: [{name: exports_oracle, schema: lake, tables: [{name: scn_ordered, identifier: export_of_scn}]}]\n"
+    )
+    columns = "k, v, feed as source_feed, 'exports' as feed, operation as source_operation, copy as source_copy"
+    try:
+        for changed, is_found in [(columns, False), (columns.replace("feed as", "'other' as"), True)]:
+            workshop.spark.sql(f"create or replace view lake.export_of_scn as select {changed} from scn_ordered")
+            tested = workshop.dbt("test", "--select", "scn_ordered,test_name:matches_export")
+            assert not tested.exception, tested.exception
+            assert [str(check.status) for check in tested.result] == ["fail" if is_found else "pass"]
+    finally:
+        declaration.write_text(described)
+        source.unlink()

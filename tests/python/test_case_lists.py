@@ -9,28 +9,62 @@ import sys
 
 import pytest
 from conftest import PROJECT
+from highwater.add_table import STAGING
+from highwater.documents import NAMED_TABLE
+from highwater.formats import FORMATS as FEED_FORMATS
+from highwater.formats import TABLE_IN_RECORDS
+from highwater.readers import READERS as READERS_OF_FORMATS
 
 FORMATS = "test_cases_formats.py::test_"
 DATASTREAM = "test_cases_datastream.py::test_"
 READERS = "test_readers.py::test_"
+COMPACTION = "test_compaction.py::test_"
+EXTRACTION = "test_extract.py::test_"
 WHOLE = "test_epochs_truncates_replay.py::test_"
 CASES = {
     **{f"D{n}": f"{DATASTREAM}live_rows[D{n}" for n in (1, 2, 3, 4, 5, 6, 8, 9, 11, 12, 13)},
     "D10": DATASTREAM + "d10",
     **dict.fromkeys(["D7", "D16", "D17"], "test_article.py::test_d7_d16_d17"),
     "D14": "test_example.py::test_d14",
+    "D14 the same in the comparison": "test_reconcile.py::test_case[D14]",
+    "D15": "test_reconcile_command.py::test_d15_",
+    "D18": "test_history.py::test_d18",
+    "D18 in a snapshot": "test_snapshot.py::test_d18_",
     **{f"T{n}": f"{FORMATS}tungsten[T{n}" for n in (1, 2, 3, 4, 5, 6, 12, 13, 14, 16, 18)},
     "T7": READERS + "values_of_tungsten[T7 vertica",
     "T8": READERS + "values_of_tungsten[T8 mysql",
     "T9": READERS + "values_of_tungsten[T9 redshift",
     "T10": READERS + "values_of_tungsten[T10 hive",
     "T11": READERS + "values_of_tungsten[T11 vertica",
+    "T11 the comparison sees it": "test_reconcile.py::test_case[T11",
+    "G16 the comparison sees it": "test_reconcile.py::test_case[G16",
     "T17": READERS + "t17",
     "T19": WHOLE + "t19",
     "T20": WHOLE + "t20",
     **{f"A{n}": f"{FORMATS}arcion[A{n}" for n in (1, 2, 3, 5, 6, 7, 8, 9, 10, 14, 15, 16, 17)},
     **{f"A{n}": f"{FORMATS}arcion_csv[A{n}]" for n in (11, 12, 13, 18)},
     "A4": "test_seeds.py::test_a4",
+    **{f"C{n}": f"{DATASTREAM}live_rows[C{n}" for n in (1, 2, 3, 4, 5, 14, 15, 16)},
+    **{f"C{n}": f"{COMPACTION}c{n}_" for n in (6, 8, 9, 10)},
+    "C7": "test_example.py::test_a_build_with_nothing_new_writes_no_version",
+    "C11": COMPACTION + "readers_see_whole_states_only",
+    "C12": COMPACTION + "c12_of_two_writers",
+    "C12 the lease": "test_commands.py::test_with_a_second_writer",
+    "C13 another column": "test_schema_drift.py::test_add",
+    "C13 a changed type": "test_values.py::test_a_wider_type_is_taken",
+    **{f"G{n}": f"{EXTRACTION}g{n}_" for n in (1, 10, 11, 12, 14, 15, 18)},
+    "G2": DATASTREAM + "live_rows[C1]",
+    "G3": COMPACTION + "g3_g17_every_method",
+    "G4": EXTRACTION + "g3_and_g4",
+    "G5": COMPACTION + "g5_",
+    "G6": COMPACTION + "g6_",
+    "G7": COMPACTION + "g7_",
+    "G8": EXTRACTION + "g8_g9_insert_only",
+    "G9": EXTRACTION + "g8_g9_insert_only",
+    "G13": COMPACTION + "g13_",
+    "G16": EXTRACTION + "g16_row_versions",
+    "G17": COMPACTION + "g3_g17_every_method",
+    "T15": "test_publishing.py::test_t15",
     **{f"F{n}": f"{FORMATS}debezium[{n}-" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 16, 17, 19, 29)},
     "F10 width and case of hexadecimal sections": DATASTREAM + "live_rows[D6-case]",
     "F12 positions that start lower after a failover": WHOLE + "a_resync",
@@ -72,3 +106,14 @@ def test_a_case_whose_test_is_gone_is_noticed(collected):
 def test_no_number_of_the_catalogue_is_left_out():
     numbers = {case.split()[0] for case in CASES.keys() | WITHOUT_A_TEST}
     assert {f"F{number}" for number in range(1, 35)} <= numbers
+
+
+def test_every_format_is_known_wherever_formats_are_listed():
+    """What a new format must be added to; carried_fields raises by itself."""
+    delivered = {name for name, format in FEED_FORMATS.items() if format.is_delivered}
+    read = {name for name, format in FEED_FORMATS.items() if format.dialect} | READERS_OF_FORMATS.keys()
+    assert delivered == read | {"dms-parquet", "parquet"}
+    assert {name for name, format in FEED_FORMATS.items() if TABLE_IN_RECORDS in format.layouts} == NAMED_TABLE.keys()
+    assert STAGING.keys() == FEED_FORMATS.keys()
+    page = (PROJECT / "docs/formats.md").read_text()
+    assert [name for name in delivered if f"`{name}`" not in page] == []

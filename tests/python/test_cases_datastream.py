@@ -1,4 +1,7 @@
-"""Cases D1 to D17 of the Datastream system: files, landing, `dbt build`, view. One build per step for all cases."""
+"""Cases D of the Datastream system and C of CarbonData's updates: files, landing, `dbt build`, view.
+
+One build per step carries all cases.
+"""
 
 from collections import defaultdict
 
@@ -6,6 +9,13 @@ import pytest
 from workshop import change
 
 INS, U, D, UD, UI = "INSERT", "UPDATE", "DELETE", "UPDATE-DELETE", "UPDATE-INSERT"
+
+C_BASE = [(INS, "1", key, value) for key, value in zip("abcd", "0123", strict=True)]
+C1 = [
+    (U, "10", "a", "10"), (D, "11", "a", None), (D, "12", "b", None), (D, "13", "c", None),
+    (U, "14", "c", "20"), (U, "15", "c", "200"), (INS, "16", "e", "100"),
+]  # fmt: skip
+C1_ENDS_IN = {"c": "200", "d": "3", "e": "100"}
 
 # case -> batches of (operation, sequence, key, value), and the live rows that must remain
 D1 = [
@@ -48,6 +58,16 @@ CASES = {
     "D11": ([[(INS, "1", None, "lost"), (INS, "2", "a", "1")]], {"a": "1"}),
     "D12": ([[(D, "5", "a", None)], [(INS, "3", "a", "1")]], {}),
     "D13": ([[(INS, "1", "a", "1"), (D, "2", "a", "still here")]], {}),
+    "C1": ([C_BASE, C1], C1_ENDS_IN),
+    "C2-backwards": ([*([row] for row in C1[:1:-1]), [C1[1], C1[0], *C_BASE]], C1_ENDS_IN),
+    "C2-shuffled": ([[C1[4]], [C1[0], C1[6]], C_BASE, [C1[2]], [C1[5], C1[1]], [C1[3]]], C1_ENDS_IN),
+    "C3": ([[(INS, "1", "1", "a"), (U, "2", "1", "b")]], {"1": "b"}),
+    "C4": ([[(INS, "0", "1", "old")], [(D, "1", "1", None), (INS, "2", "1", "new")]], {"1": "new"}),
+    "C5": ([[(INS, "1", "1", "old")], [(U, "5", "1", "z"), (D, "5", "1", None)]], {"1": "z"}),
+    "C14": ([[(INS, None, "d", "4"), (INS, "5", "d", "7")]], {"d": "7"}),
+    "C14-both": ([[(INS, None, "d", "4"), (INS, None, "d", "7")]], {}),
+    "C15": ([[(INS, "1", None, "x")], [(INS, "2", None, "x")]], {}),
+    "C16": ([[(INS, "9", "1", "new")], [(D, "1", "1", None)]], {"1": "new"}),
 }
 # the same three changes with one sequence, in other batches each time
 TIES = {
@@ -151,3 +171,17 @@ def test_d10_the_winner_of_a_tie_is_the_highest_hash_however_batches_are_cut(liv
         f"select is_tied, count(*) from cases_changes where case_name = '{case}' group by 1 order by 1"
     )
     assert tied == [(False, 1), (True, 2)]
+
+
+@pytest.mark.parametrize(
+    "case, verdicts",
+    [
+        ("C5", [("applied", None, False), ("applied", None, False), ("superseded", None, True)]),
+        ("C14", [("rejected", "unreadable_sequence", False), ("applied", None, False)]),
+        ("C14-both", [("rejected", "unreadable_sequence", False)] * 2),
+        ("C15", [("rejected", "null_key", False)] * 2),
+        ("C16", [("applied", None, False), ("superseded", None, False)]),
+    ],
+)
+def test_verdicts_of_updates(live, workshop, case, verdicts):
+    assert [(verdict, reason, tied) for _, _, verdict, tied, reason, _ in log(workshop, case)] == verdicts

@@ -285,8 +285,9 @@ def test_sql(tree, fault):
 def test_added_table_passes(tree):
     from highwater.add_table import add_table
 
-    key, columns = "order_id:bigint,line:int", "total:decimal(12,2),feed:string"
-    written = add_table("sap_erp.order_lines", key, columns, "datastream-json")
+    key, columns = "order_id:bigint,line:int", "total:decimal(12,2),feed:string,valid_to:date"
+    written = add_table("sap_erp.order_lines", key, columns, "datastream-json", history=True)
+    written += add_table("datastream_user1.table1", history=True)
     written += add_table("csv_erp.rates", "code:string", "rate:double", "csv")
     assert check_names.findings(tree) == []
     assert check_docs.findings(tree) == []

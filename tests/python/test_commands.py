@@ -1,8 +1,10 @@
 """Commands as a new user types them: each wrong environment is one clear sentence and exit code 2."""
 
+import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -107,6 +109,22 @@ def test_with_a_second_writer(tmp_path):
             )
 
 
+def test_the_step_under_way_is_told_from_a_killed_one(tmp_path, monkeypatch):
+    from highwater.project import lease, step_under_way
+
+    monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
+    assert step_under_way() is None
+    with lease("highwater build"):
+        assert step_under_way().startswith(f"highwater build is running (process {os.getpid()}, since ")
+        held = (tmp_path / "lease").read_text()
+    assert step_under_way() is None, "it has ended"
+    with contextlib.suppress(ValueError), lease("highwater build"):
+        raise ValueError
+    assert step_under_way() is None, "it has failed, and said so"
+    (tmp_path / "lease").write_text(held)  # what a kill leaves
+    assert re.fullmatch(r"highwater build of [\d :-]+ UTC was killed; run it again", step_under_way())
+
+
 def test_without_network_on_the_first_run(project):
     resolver = project / "conf/resolver.xml"
     # a repository that cannot be reached, as all are without network
@@ -149,7 +167,11 @@ def test_with_a_feed_that_is_not_declared(tmp_path):
         ("format: datastream-json", "format: datastream", ["line 9", "'datastream'", "datastream-json, csv"]),
         ("order: change", "ordre: change", ["unknown setting 'ordre'", "datastream-json knows: baseline,"]),
         ("- name: table1", "- name: Table-1", ["'Table-1' is no name"]),
-        ("format: datastream-json", "format: csv", ["unknown setting 'order'", "csv knows: epochs, format, role"]),
+        (
+            "format: datastream-json",
+            "format: csv",
+            ["unknown setting 'order'", "csv knows: delimiter, epochs,"],
+        ),
         ("sources:", "sources: [", ["is not YAML"]),
     ],
 )
@@ -187,6 +209,8 @@ ADD = ["add-table", "datastream_user1.bookings"]
             ["the feed debezium_shop is not declared yet", "--format"],
         ),
         (["add-table", "datastream_user1.table1", "--key", "id:int"], ["is there already"]),
+        (["add-table", "datastream_user1.customers", "--history"], ["customers_history.sql is there already"]),
+        ([*ADD, "--without-key", "--columns", "v:string", "--history"], ["rows without a key have no versions"]),
     ],
 )
 def test_add_table_refuses_and_writes_nothing(project, arguments, words):

@@ -522,7 +522,7 @@ FORMATS = [
     DmsParquet(),
     Baseline(),
 ]
-# `make test` tries one format of each reader and staging macro that differ most, `make soak` all of them
+# `make long` tries one format of each reader and staging macro that differ most, `make soak` all of them
 QUICK = [format for format in FORMATS if format.name in ("tungsten_mysql", "arcion_csv", "datastream", "debezium")]
 each_format = pytest.mark.parametrize(
     "format",

@@ -219,22 +219,6 @@ def test_one_history_in_every_format(every):
 
 
 @pytest.mark.soak
-def test_the_oracle_notices_places_that_say_nothing(every):
-    """Negative control: with one place for all that ties the oracle finds a difference."""
-    path = every.folder / "macros/staging/places_in_file.sql"
-    original = path.read_text()
-    broken = original.replace("first_line\n        ) - 1", "1\n        ) - 1")
-    assert broken != original
-    declare(every, PRODUCERS[0], "placeless", is_first=True)
-    path.write_text(broken)
-    try:
-        with pytest.raises(AssertionError, match="tungsten_mysql"):
-            run(every, 1, 30, {"placeless": PRODUCERS[:1]})
-    finally:
-        path.write_text(original)
-
-
-@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(5))
 def test_many_histories_in_every_format(every, seed):
     run(every, 1000 + seed, 250, ENTITIES, first=1_000 * (seed + 1))

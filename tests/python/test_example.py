@@ -9,11 +9,23 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from highwater import add_table, last_build
 
 
 def test_the_experiment_ends_in_188_rows(workshop):
     assert workshop.value("select count(*) from table1") == 188
     assert workshop.value("select count(*) from table1_changes") == 1000
+
+
+def test_the_summary_of_a_build_of_a_part(workshop, monkeypatch):
+    """Models that such a build has not made are not asked."""
+    catalog = type(workshop.spark.catalog)
+    there, asked = catalog.tableExists, ("lake.ledger", "lake.rejected_changes", "lake.unassigned_records")
+    monkeypatch.setattr(catalog, "tableExists", lambda self, name, *more: name not in asked and there(self, name))
+    monkeypatch.setattr(add_table, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
+    words = last_build.summary(workshop.spark)
+    assert re.search(r"^  table1 +188 rows now$", words, re.M), words
+    assert "highwater build      every model, also the ledger" in words and "from ledger" not in words
 
 
 def test_table1_is_the_export_row_by_row(workshop):

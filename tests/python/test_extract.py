@@ -1,39 +1,37 @@
 """Changes of a real PostgreSQL: captured, extracted, landed once, removed; cases G by id."""
 
 import json
+import re
+import threading
+import time
 
 import pytest
 from highwater import extract as extraction
-from highwater import landing
+from highwater import patch as patching
 from highwater.compact import compact
 from highwater.errors import CheckError, UsageError
 from highwater.status import status
-from postgres import PASSWORD, Postgres
+from postgres import PASSWORD, killed_extraction, serving
 
 pytestmark = pytest.mark.long
 FEED, TABLE = "changelog_shop", "changelog_shop.deliveries"
 
 
 @pytest.fixture(scope="module")
-def shop(workshop, tmp_path_factory):
+def shop(workshop):
     """A database with a table of every usual type and rows in it."""
-    server = Postgres(tmp_path_factory.mktemp("postgres"))
-    patch = pytest.MonkeyPatch()
-    for name, value in server.environment("shop").items():
-        patch.setenv(name, value)
-    server.sql(
-        """
-        create table deliveries (
-            id bigint primary key, v text, n numeric(38, 9), at timestamptz, day date, ok boolean, bytes bytea,
-            x float8, doc jsonb
-        );
-        insert into deliveries (id, v) values (1, 'a'), (2, 'b'), (3, 'c');
-        create table keyless (v text);
-        """
-    )
-    yield server
-    patch.undo()
-    server.stop()
+    with serving("shop") as server:
+        server.sql(
+            """
+            create table deliveries (
+                id bigint primary key, v text, n numeric(38, 9), at timestamptz, day date, ok boolean, bytes bytea,
+                x float8, doc jsonb
+            );
+            insert into deliveries (id, v) values (1, 'a'), (2, 'b'), (3, 'c');
+            create table keyless (v text);
+            """
+        )
+        yield server
 
 
 def extract(workshop, shop):
@@ -113,7 +111,9 @@ def test_g3_and_g4_compaction_when_there_is_enough(workshop, shop):
 def test_status_says_what_waits_and_when_it_was_compacted(workshop, shop):
     (before,) = status(workshop.spark, "deliveries")
     assert (before["waiting"], before["base"], before["pending"], before["tombstones"]) == (0, 4, 0, 1)
-    assert before["source_position"] == "3" and before["feeds"] == [FEED]
+    assert before["source_position"] == "3" and before["feeds"] == [FEED] and before["key"] == ["id"]
+    assert before["landed_batch"] == before["logged_batch"] and before["landed_batch"][FEED] > 0
+    assert before["changed_at"] < before["landed_at"] and before["lag_seconds"] >= 0
     history = workshop.spark.sql("describe history deliveries_merged limit 1").first()
     assert before["compacted_at"] == history.timestamp
     shop.sql("insert into deliveries values (5, 'e')")
@@ -121,6 +121,7 @@ def test_status_says_what_waits_and_when_it_was_compacted(workshop, shop):
     (landed,) = status(workshop.spark, "deliveries")
     assert (landed["waiting"], landed["source_position"]) == (1, "4")
     assert landed["landed_at"] > before["landed_at"]
+    assert landed["landed_batch"][FEED] > landed["logged_batch"][FEED] == before["logged_batch"][FEED]
     workshop.build("+deliveries", command="run")
     (taken_in,) = status(workshop.spark, "deliveries")
     assert (taken_in["waiting"], taken_in["pending"], taken_in["pending_percent"]) == (0, 1, 25.0)
@@ -187,25 +188,12 @@ def test_a_key_that_changes_and_a_truncate(workshop, shop):
     assert built(workshop) == {4: "after"}
 
 
-class Killed(Exception):
-    pass
-
-
 @pytest.mark.parametrize("place", ["before the commit", "before the removal"])
-def test_g15_killed_on_the_way_rows_land_once(workshop, shop, monkeypatch, place):
-    append = landing.append
-
-    def killed(*arguments):
-        if place == "before the removal":
-            append(*arguments)
-        raise Killed
-
+def test_g15_killed_on_the_way_rows_land_once(workshop, shop, place):
     before = workshop.value(f"select count(*) from raw.{FEED} where entry = 'record'")
     shop.sql(f"insert into deliveries values ({len(place)}, '{place}')")
-    with monkeypatch.context() as patch:
-        patch.setattr(landing, "append", killed)
-        with pytest.raises(Killed):
-            extract(workshop, shop)
+    with killed_extraction(is_landed=place == "before the removal"):
+        extract(workshop, shop)
     assert waiting(shop) == 1
     shop.sql(f"update deliveries set v = 'again' where id = {len(place)}")
     extract(workshop, shop)
@@ -268,3 +256,265 @@ def test_a_second_capture_knows_what_went_meanwhile(workshop, shop):
     rows = built(workshop)
     assert 77 not in rows and rows[78] == "unseen"
     assert len(rows) == int(shop.sql("select count(*) from deliveries")[0])
+
+
+def test_g8_g9_insert_only(workshop, shop):
+    """An update is refused where it is captured; a reader never sees a key twice; a second insert is told."""
+    table = "changelog_shop.entries"
+    shop.sql("create table entries (id bigint, v text); insert into entries values (1, 'a'), (2, 'b')")
+    extraction.enable(workshop.spark, table, "changelog-insert", "id")
+    refused = []
+    for statement in ("update entries set v = 'z'", "delete from entries", "truncate entries"):
+        with pytest.raises(Exception, match="captured as insert-only") as error:
+            shop.sql(statement)
+        refused.append(error)
+    assert len(refused) == 3 and shop.sql("select count(*) from entries") == ["2"]
+    workshop.build("+entries", command="run")
+    shop.sql("insert into entries select 10 + n, 'n' from generate_series(1, 500) as n")
+    extraction.extract(workshop.spark, table)
+    workshop.build("+entries", command="run")
+    (view,) = workshop.folder.glob("target/compiled/**/entries.sql")
+    assert "join" not in view.read_text()
+    question = "select count(*), count(distinct id) from entries"
+    assert workshop.rows(question) == [(502, 502)]
+    found, done = set(), threading.Event()
+
+    def read():
+        while not done.is_set():
+            found.update(workshop.rows(question))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    compact(workshop.spark, "entries")
+    done.set()
+    reader.join()
+    assert found == {(502, 502)}
+    workshop.build("entries_changes", command="test")
+    shop.sql("insert into entries values (1, 'z')")
+    extraction.extract(workshop.spark, table)
+    workshop.build("+entries", command="run")
+    assert workshop.rows("select v from entries where id = 1") == [("a",)]
+    with pytest.raises(AssertionError, match="has_inserts_only_entries_changes"):
+        workshop.build("entries_changes", command="test")
+    extraction.disable(workshop.spark, table)
+    with pytest.raises(UsageError, match="entries was captured before"):
+        extraction.enable(workshop.spark, table, "changelog-insert", "id")
+    with pytest.raises(UsageError, match=r"declares `insert_only: true`. Declare `truncates: true` in its place"):
+        extraction.enable(workshop.spark, table, "changelog", "id")
+    declaration = workshop.folder / "models/changes/shop/entries_changes.yml"
+    text = declaration.read_text().replace("insert_only: true", "truncates: true")
+    test = re.search(r"    data_tests:\n      - has_inserts_only:\n.*?(?=    columns:)", text, re.S)
+    declaration.write_text(text.replace(test[0], ""))
+    shop.sql("delete from entries where v = 'z'")
+    extraction.enable(workshop.spark, table, "changelog", "id")
+    shop.sql("update entries set v = 'y' where id = 1")
+    extraction.extract(workshop.spark, table)
+    workshop.build("+entries")
+    assert workshop.rows(question) == [(502, 502)]
+    assert workshop.rows("select v from entries where id = 1") == [("y",)]
+
+
+def test_g16_row_versions_see_no_deletes_and_a_comparison_does(workshop, shop):
+    table = "changelog_shop.stops"
+    shop.sql(
+        "create table stops (id bigint primary key, v text); insert into stops values (1, 'a'), (2, 'b'), (3, 'c')"
+    )
+    lines = extraction.enable(workshop.spark, table, "row-version")
+    assert "changelog_shop.stops: rows are found by the transaction that wrote them; deletes are not seen." in lines
+    assert shop.sql("select count(*) from pg_trigger where tgrelid = 'stops'::regclass") == ["0"]
+    assert shop.sql("select to_regclass('highwater.stops_changelog') is null") == ["t"]
+
+    def built():
+        workshop.build("+stops", command="run")
+        return dict(workshop.rows("select id, v from stops"))
+
+    assert built() == {1: "a", 2: "b", 3: "c"}
+    assert extraction.extract(workshop.spark, table) == [f"{table}: nothing new"]
+    # a transaction that begins before the extraction and commits behind it is not missed
+    late = shop.session()
+    late.stdin.write("begin; insert into stops values (4, 'late'); select 'begun';\n")
+    late.stdin.flush()
+    assert late.stdout.readline().strip() == "begun"
+    shop.sql("update stops set v = 'B' where id = 2; insert into stops values (5, 'e'); delete from stops where id = 3")
+    (line,) = extraction.extract(workshop.spark, table)
+    assert line.startswith("changelog_shop/stops/capture-001/rows-000000001: 2 rows, ")
+    assert built() == {1: "a", 2: "B", 3: "c", 5: "e"}
+    late.communicate("commit;\n")
+    extraction.extract(workshop.spark, table)
+    assert built() == {1: "a", 2: "B", 3: "c", 4: "late", 5: "e"}
+    assert extraction.extract(workshop.spark, table) == [f"{table}: nothing new"]
+    (found,) = status(workshop.spark, "stops")
+    assert found["method"] == "row-version, deletes are not seen"
+    # what a comparison with the source finds
+    exported = ", ".join(f"({row.replace('|', chr(44) + chr(39))}')" for row in shop.sql("select id, v from stops"))
+    workshop.spark.sql(f"create or replace view export_of_stops as select * from values {exported} as t (id, v)")
+    sides = "'lake.stops', 'lake.export_of_stops'"
+    select = f"{{{{ row_verdicts({sides}, ['id'], comparable_columns({sides}, ['id', 'v'])) }}}}"
+    sql = workshop.dbt("compile", "--inline", select).result.results[0].node.compiled_code
+    verdicts = {row.id: row.verdict for row in workshop.spark.sql(sql).collect() if row.verdict != "equal"}
+    assert verdicts == {3: "extra_in_lake"}
+    assert "no longer captured" in extraction.disable(workshop.spark, table)
+    extraction.enable(workshop.spark, table, "row-version")
+    assert built() == {1: "a", 2: "B", 4: "late", 5: "e"}
+    extraction.disable(workshop.spark, table)
+
+
+def test_rows_that_live_in_the_lake_only_are_patched(workshop, shop):
+    """UPDATABLE: the table is gone from the database, its rows are in the lake."""
+    table = "changelog_shop.relics"
+    shop.sql(
+        'create table relics ("Id" bigint primary key, feed text, n numeric(38, 9), at timestamptz, b bytea, '
+        "ok boolean);"
+        "insert into relics select n, 'f' || n, 0.000000001 * n, '2024-08-29 12:00:00.123456+02', '\\x00ff', n = 1 "
+        "from generate_series(1, 5) as n"
+    )
+    extraction.enable(workshop.spark, table)
+    with pytest.raises(UsageError, match="relics_merged has not been built yet"):
+        patching.patch(workshop.spark, table, "id < 3")
+    workshop.build("+relics", command="run")
+    # dropped before its capture has ended; and what the database knew of captures is lost
+    shop.sql("drop table relics")
+    extraction.disable(workshop.spark, table)
+    shop.sql("delete from highwater.captures where table_name = 'relics'")
+    before = {row[0]: row for row in workshop.rows("select * from relics")}
+    with pytest.raises(UsageError, match=r"say which rows: --where"):
+        patching.patch(workshop.spark, table)
+    with pytest.raises(UsageError, match=r"--where nowhere = 1: .*nowhere"):
+        patching.patch(workshop.spark, table, "nowhere = 1")
+    with pytest.raises(UsageError, match="no table of a feed of the format changelog"):
+        patching.patch(workshop.spark, "datastream_user1.table1", "true")
+    lines = patching.patch(workshop.spark, table, "id < 4")
+    assert lines[0].startswith('highwater."relics_patch": 3 rows of relics. ')
+    with pytest.raises(UsageError, match="is being patched already; end it first"):
+        patching.patch(workshop.spark, table, "id = 5")
+    with pytest.raises(UsageError, match="is being patched; end it first"):
+        extraction.disable(workshop.spark, table)
+    view = 'highwater."relics_patch"'
+    shop.sql(
+        f'update {view} set ok = false where "Id" = 1; update {view} set feed = \'F2\' where "Id" = 2;'
+        f'delete from {view} where "Id" = 3; insert into {view} ("Id", feed) values (9, \'new\')'
+    )
+    with pytest.raises(AssertionError, match=r"TRUNCATE is refused in a patch of changelog_shop\.relics"):
+        shop.sql('truncate highwater."relics_patch_rows"')
+    with pytest.raises(UsageError, match=r"4 changes of changelog_shop.relics wait to be extracted"):
+        patching.end(workshop.spark, table)
+    (line,) = extraction.extract(workshop.spark, table)
+    assert line.startswith("changelog_shop/relics/capture-002/extraction-000000001: 4 changes, ")
+    assert "the patch has ended" in patching.end(workshop.spark, table)
+    assert shop.sql("select count(*) from pg_class where relname like 'relics%'") == ["0"]
+    with pytest.raises(UsageError, match="is not being patched"):
+        patching.end(workshop.spark, table)
+    workshop.build("+relics")
+    # values that nobody changed come back as they were, to the last digit
+    rows = {row[0]: row for row in workshop.rows("select * from relics")}
+    assert rows == {
+        1: (*before[1][:5], False),
+        2: (2, "F2", *before[2][2:]),
+        4: before[4],
+        5: before[5],
+        9: (9, "new", None, None, None, None),
+    }
+
+
+def test_a_patch_beside_a_capture(workshop, shop):
+    """UPDATABLE_CHANGELOG: both into one changelog; what is in the database's own table is refused."""
+    table = "changelog_shop.pieces"
+    shop.sql("create table pieces (id bigint primary key, v text); insert into pieces values (1, 'a'), (2, 'b')")
+    extraction.enable(workshop.spark, table)
+    workshop.build("+pieces", command="run")
+    shop.sql("insert into pieces values (3, 'c'), (4, 'd')")
+    with pytest.raises(UsageError, match=r"2 changes of changelog_shop\.pieces wait to be extracted"):
+        patching.patch(workshop.spark, table, "id > 2")
+    extraction.extract(workshop.spark, table)
+    with pytest.raises(UsageError, match="changes of pieces have landed and are not built"):
+        patching.patch(workshop.spark, table, "id > 2")
+    workshop.build("+pieces", command="run")
+    # archived: away from the application, without a word to the lake
+    shop.sql(
+        "alter table pieces disable trigger all; delete from pieces where id > 2; alter table pieces enable trigger all"
+    )
+    with pytest.raises(UsageError, match=r'2 of the chosen rows are in "public"."pieces" too, for example id = \d'):
+        patching.patch(workshop.spark, table, "true")
+    loaded = patching._load
+
+    def load(*arguments):
+        """The application writes while the rows are loaded."""
+        loaded(*arguments)
+        shop.sql("insert into pieces values (7, 'g')")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patching, "_load", load)
+        with pytest.raises(UsageError, match=r"1 change of changelog_shop\.pieces wait to be extracted"):
+            patching.patch(workshop.spark, table, "id > 2")
+    assert shop.sql("select count(*) from pg_class where relname like 'pieces_patch%'") == ["0"]
+    assert shop.sql("select count(*) from pg_trigger where tgname like 'highwater_patch%'") == ["0"]
+    extraction.extract(workshop.spark, table)
+    workshop.build("+pieces", command="run")
+    patching.patch(workshop.spark, table, "id in (3, 4)")
+    view = 'highwater."pieces_patch"'
+    with pytest.raises(AssertionError, match=r'the row is in "public"\."pieces" too'):
+        shop.sql(f"insert into {view} values (1, 'x')")
+    shop.sql(f"update {view} set v = 'C' where id = 3; update pieces set v = 'A' where id = 1")
+    # the application takes a row back: from there it is its own, and gone from the view
+    shop.sql("insert into pieces values (4, 'again')")
+    assert shop.sql(f"select id, v from {view}") == ["3|C"]
+    with pytest.raises(AssertionError, match=r"a patch of changelog_shop\.pieces is changed in transactions of"):
+        shop.sql(f"begin isolation level repeatable read; update {view} set v = 'x'")
+    # a writer of the table that has not ended is waited for
+    writer = shop.session()
+    writer.stdin.write("begin; insert into pieces values (3, 'mine'); select 'inserted';\n")
+    writer.stdin.flush()
+    assert writer.stdout.readline().strip() == "inserted"
+    late = shop.session()
+    late.stdin.write(f"update {view} set v = 'lost' where id = 3; select count(*) from {view};\n")
+    late.stdin.flush()
+    time.sleep(1)
+    writer.communicate("commit;\n")
+    assert late.communicate("")[0].split() == ["0"]
+    with pytest.raises(UsageError, match="is being patched; end it first"):
+        extraction.disable(workshop.spark, table)
+    patching.end(workshop.spark, table)
+    extraction.extract(workshop.spark, table)
+    workshop.build("+pieces")
+    rows = {1: "A", 2: "b", 3: "mine", 4: "again", 7: "g"}
+    assert dict(workshop.rows("select id, v from pieces")) == rows
+    assert [tuple(line.split("|")) for line in shop.sql("select id, v from pieces order by id")] == [
+        (str(key), value) for key, value in rows.items()
+    ]
+    assert workshop.rows("select v from pieces_changes where id = 3 order by change_sequence_number") == [
+        ("c",), ("C",), ("mine",)
+    ]  # fmt: skip
+    extraction.disable(workshop.spark, table)
+
+
+def test_an_insert_only_patch(workshop, shop):
+    """UPDATABLE_INSERT: rows are added, and none is changed."""
+    table = "changelog_shop.notes"
+    shop.sql("create table notes (id bigint primary key, v text); insert into notes values (1, 'a')")
+    extraction.enable(workshop.spark, table, "changelog-insert")
+    workshop.build("+notes", command="run")
+    extraction.disable(workshop.spark, table)
+    with pytest.raises(UsageError, match=r'"public"."notes" is there and not captured'):
+        patching.patch(workshop.spark, table)
+    shop.sql("drop table notes")
+    with pytest.raises(UsageError, match="declares `insert_only: true`"):
+        patching.patch(workshop.spark, table, "id = 1")
+    patching.patch(workshop.spark, table)
+    shop.sql("insert into highwater.\"notes_patch\" values (2, 'b')")
+    with pytest.raises(AssertionError, match=r"UPDATE is refused in a patch of changelog_shop\.notes"):
+        shop.sql("update highwater.\"notes_patch\" set v = 'c'")
+    extraction.extract(workshop.spark, table)
+    workshop.build("+notes")
+    assert dict(workshop.rows("select id, v from notes")) == {1: "a", 2: "b"}
+    patching.end(workshop.spark, table)
+
+
+def test_the_epoch_of_row_versions(shop):
+    """The 32 bits of xmin get the epoch of the server's own 64-bit numbers, before and behind a wrap."""
+    cases = {(100, 200): 100, (200, 2**32 + 100): 200, (50, 2**32 + 100): 2**32 + 50, (2, 2**33): 2}
+    for (xmin, newest), expected in cases.items():
+        sql = extraction.WRITTEN_BY.replace(
+            "pg_snapshot_xmax(pg_current_snapshot())::text::bigint", f"{newest}::bigint"
+        )
+        sql = sql.replace("xmin::text::bigint", f"{xmin}::bigint")
+        assert shop.sql(f"select {sql}") == [str(expected)], (xmin, newest)

@@ -68,15 +68,17 @@ def test_settings_that_only_the_models_read(declare, format):
 @pytest.mark.parametrize(
     "settings, words",
     [
-        (["format: tungsten"], "format is 'tungsten'; it must be one of: datastream-json, csv, tungsten-csv"),
+        (["format: tungsten"], "format is 'tungsten'; it must be one of: datastream-json, csv, parquet, tungsten-csv"),
         (["format: [csv]"], "format is ['csv']; it must be one of"),
         (["format: tungsten-csv"], "dialect is None; it must be one of: mysql, oracle, vertica, redshift, hive"),
         (["format: dms-csv", "dialect: mysql"], "unknown setting 'dialect'; dms-csv knows: baseline, "),
         (
             ["format: csv", "role: baseline", "order: a"],
-            "unknown setting 'order'; csv knows: epochs, format, role",
+            "unknown setting 'order'; csv knows: delimiter, epochs,",
         ),
         (["format: csv"], "csv files hold rows, not changes"),
+        (["format: parquet"], "parquet files hold rows, not changes"),
+        (["format: parquet", "role: export", "null: '-'"], "unknown setting 'null'; parquet knows: epochs, format, "),
         (["format: dms-csv", "role: export"], "role is 'export'; it must be one of: changes, baseline"),
         (["format: dms-csv", "layout: files"], "unknown setting 'layout'; dms-csv knows: "),
         (["format: tungsten-csv", "dialect: hive", "layout: records"], "must be one of: folders, files."),

@@ -10,27 +10,38 @@ import time
 from pathlib import Path
 
 import pytest
+from workshop import copy_project
 
 PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
 
 
-def environment(tmp_path):
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A project with one example: a build of all of them takes six minutes, and here it is built dozens of times."""
+    folder = tmp_path_factory.mktemp("killed") / "project"
+    copy_project(PROJECT, folder, ("user1",))
+    return folder
+
+
+def environment(project, tmp_path):
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
     }
     return inherited | {
         "HIGHWATER_LAKE": str(tmp_path / "lake"),
+        "HIGHWATER_LANDING": str(project / "landing"),
+        "HIGHWATER_EXPORTS": str(project / "exports"),
         "DBT_TARGET_PATH": str(tmp_path / "target"),
         "DBT_LOG_PATH": str(tmp_path),
     }
 
 
-def ask(tmp_path, sql):
+def ask(project, tmp_path, sql):
     answer = subprocess.run(
         [*HIGHWATER, "query", sql, "--format", "json"],
-        cwd=PROJECT,
-        env=environment(tmp_path),
+        cwd=project,
+        env=environment(project, tmp_path),
         capture_output=True,
         text=True,
         timeout=300,
@@ -39,12 +50,12 @@ def ask(tmp_path, sql):
     return [list(json.loads(line).values()) for line in answer.stdout.splitlines()]
 
 
-def build(tmp_path, killed_after=None, waiting_for=""):
+def build(project, tmp_path, killed_after=None, waiting_for=""):
     """Run `highwater build`; kill it so many seconds after its output holds a word. Return whether it was killed."""
     process = subprocess.Popen(
         [*HIGHWATER, "build"],
-        cwd=PROJECT,
-        env=environment(tmp_path),
+        cwd=project,
+        env=environment(project, tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -66,8 +77,9 @@ def build(tmp_path, killed_after=None, waiting_for=""):
     return False
 
 
-def is_whole(tmp_path):
+def is_whole(project, tmp_path):
     (counts,) = ask(
+        project,
         tmp_path,
         "select (select count(*) from table1) as rows, "
         "(select count(*) from raw.datastream_user1 where entry = 'record') as records, "
@@ -81,22 +93,22 @@ def is_whole(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_landing_that_is_killed(tmp_path):
+def test_a_landing_that_is_killed(project, tmp_path):
     """Killed while its tasks write: nothing is there; run again: everything, once."""
     folder = tmp_path / "landing/datastream_user1/table1"
     folder.mkdir(parents=True)
     for number in range(4):
         (folder / f"{number}.json").write_text('{"COL1": "k"}\n' * 100_000)
-    settings = environment(tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")}
+    settings = environment(project, tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")}
     command = [*HIGHWATER, "land", "datastream_user1"]
-    process = subprocess.Popen(command, cwd=PROJECT, env=settings, start_new_session=True)
+    process = subprocess.Popen(command, cwd=project, env=settings, start_new_session=True)
     written = tmp_path / "lake/tables/raw.db/datastream_user1/entry=record"
     while not written.exists() and process.poll() is None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not list((written.parent / "_delta_log").glob("*1.json"))  # nothing was committed
-    again = subprocess.run(command, cwd=PROJECT, env=settings, capture_output=True, text=True)
+    again = subprocess.run(command, cwd=project, env=settings, capture_output=True, text=True)
     assert "datastream_user1: 4 files, 400,000 records" in again.stdout, again.stderr
     commits = sorted((written.parent / "_delta_log").glob("*.json"))
     added = [json.loads(line).get("add") for commit in commits for line in commit.read_text().splitlines()]
@@ -107,24 +119,26 @@ def test_a_landing_that_is_killed(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_build_that_is_killed_while_models_are_built(tmp_path):
-    assert build(tmp_path, killed_after=1, waiting_for="OK created sql incremental model lake.customers_changes")
-    build(tmp_path)
-    is_whole(tmp_path)
+def test_a_build_that_is_killed_while_models_are_built(project, tmp_path):
+    assert build(
+        project, tmp_path, killed_after=1, waiting_for="OK created sql incremental model lake.customers_changes"
+    )
+    build(project, tmp_path)
+    is_whole(project, tmp_path)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(12))
-def test_a_build_that_is_killed_anywhere_several_times(tmp_path, seed):
+def test_a_build_that_is_killed_anywhere_several_times(project, tmp_path, seed):
     picks = random.Random(seed)
     for _ in range(3):
-        build(tmp_path, killed_after=picks.uniform(0, 40))
-    build(tmp_path)
-    is_whole(tmp_path)
+        build(project, tmp_path, killed_after=picks.uniform(0, 90))
+    build(project, tmp_path)
+    is_whole(project, tmp_path)
 
 
 @pytest.mark.soak
-def test_a_file_of_a_gigabyte_lands_in_bounded_memory(tmp_path):
+def test_a_file_of_a_gigabyte_lands_in_bounded_memory(project, tmp_path):
     folder = tmp_path / "landing/datastream_user1/table1"
     folder.mkdir(parents=True)
     line = json.dumps({"COL1": "k", "COL2": "v" * 200, "datastream_metadata": {"change_type": "INSERT"}}) + "\n"
@@ -133,8 +147,8 @@ def test_a_file_of_a_gigabyte_lands_in_bounded_memory(tmp_path):
             file.write(line * 1000)
     process = subprocess.Popen(
         [*HIGHWATER, "land", "datastream_user1"],
-        cwd=PROJECT,
-        env=environment(tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")},
+        cwd=project,
+        env=environment(project, tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")},
     )
     most = 0
     while process.poll() is None:

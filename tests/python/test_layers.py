@@ -141,7 +141,12 @@ def test_a_compaction_that_repeats_does_nothing(workshop, history):
 
 @pytest.mark.parametrize(
     "rule, fires",
-    [({"pending_rows": 6, "pending_percent": 50}, False), ({"pending_rows": 10**6, "pending_percent": 0.4}, True)],
+    [
+        ({"pending_rows": 6, "pending_percent": 50}, False),
+        ({"pending_rows": 10**6, "pending_percent": 0.4}, True),
+        ({"pending_days": 30}, False),
+        ({"pending_days": 0}, True),
+    ],
 )
 def test_the_rule_says_when_a_build_compacts(workshop, history, rule, fires):
     compact_when(workshop, rule)

@@ -1,6 +1,10 @@
 """The ledger: every record is accounted for, and a lost one is noticed. Runs last: it looks at what all tests left."""
 
+import re
+
 import pytest
+from highwater.status import status
+from highwater.status_page import page, pending_over_time
 from workshop import change
 
 pytestmark = pytest.mark.long
@@ -75,3 +79,14 @@ def test_rejected_changes_name_reason_file_line_and_text(workshop):
 def test_ties_are_listed_with_key_and_file(workshop):
     rows = workshop.rows("select key_values, verdict, source_file from sequence_ties where key_values like '%tied%'")
     assert rows == [('{"case_name":"tied","k":"a"}', "superseded", "datastream_cases/cases/tied.json")]
+
+
+def test_the_page_draws_what_the_tables_say(workshop):
+    html = page(workshop.spark, "table1")
+    assert html.startswith("<!doctype html>") and not re.search(r"<(script|link|img)\b[^>]*\b(src|href)=", html)
+    assert html.count('class="plotly-graph-div"') == 1
+    points, _ = pending_over_time(workshop.spark, "table1")
+    assert points[-1][1] == workshop.value("select count(*) from table1_merged where is_pending")
+    (found,) = status(workshop.spark, "table1")
+    for name in ("read", "applied", "superseded", "tombstones"):
+        assert f">{found[name]:,}</td>" in html, name

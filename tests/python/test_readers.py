@@ -137,6 +137,7 @@ def peak_megabytes(size: int, format: str, line: bytes) -> float:
     return peak / 1e6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "format, line",
     [

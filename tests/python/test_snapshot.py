@@ -1,4 +1,4 @@
-"""dbt snapshot of an entity: a delete closes the version, a returning key opens a new one."""
+"""dbt snapshot of an entity: a delete closes the version, a returning key opens a new one; beside it the history."""
 
 import pytest
 from workshop import change
@@ -8,14 +8,14 @@ pytestmark = pytest.mark.long
 KEY = 9007199254740995
 
 
-def versions(workshop):
+def versions(workshop, key=KEY):
     return workshop.rows(
-        f"select name, dbt_valid_to is null from customers_snapshot where customer_id = {KEY} order by dbt_valid_from"
+        f"select name, dbt_valid_to is null from customers_snapshot where customer_id = {key} order by dbt_valid_from"
     )
 
 
-def deliver(workshop, operation, sequence, name):
-    record = change(operation, sequence, {"CUSTOMER_ID": KEY, "NAME": name})
+def deliver(workshop, operation, sequence, name, key=KEY):
+    record = change(operation, sequence, {"CUSTOMER_ID": key, "NAME": name})
     workshop.deliver("datastream_user1.customers", f"snapshot-{sequence}.json", [record])
     workshop.land_and_run("datastream_user1", "+customers")
     workshop.build("customers_snapshot", command="snapshot")
@@ -29,3 +29,46 @@ def test_a_delete_closes_the_version_and_a_return_opens_a_new_one(workshop):
     assert versions(workshop) == [(first, False)]
     deliver(workshop, "INSERT", "FFFF02", "back again")
     assert versions(workshop) == [(first, False), ("back again", True)]
+    workshop.build("customers_snapshot", command="test")
+
+
+def test_d18_a_late_update_behind_a_delete_opens_no_version(workshop):
+    key = KEY + 1000
+    deliver(workshop, "INSERT", "FFFF05", "first", key)
+    assert versions(workshop, key) == [("first", True)]
+    deliver(workshop, "DELETE", "FFFF20", None, key)
+    deliver(workshop, "UPDATE", "FFFF10", "late", key)
+    assert versions(workshop, key) == [("first", False)]
+
+
+UNKNOWN = "select {0} from customers_snapshot except select {0} from customers_history"
+COLUMNS = "customer_id, name, balance, born_on, is_active, photo, preferences"
+
+
+def test_versions_of_the_snapshot_are_some_of_the_history(workshop):
+    workshop.build("customers_history", command="run")
+    assert workshop.rows(UNKNOWN.format(COLUMNS)) == []
+    seen, known = (workshop.value(f"select count(*) from customers_{name}") for name in ("snapshot", "history"))
+    assert known > seen > 0
+    version = workshop.version("customers_history")
+    workshop.spark.sql(f"update customers_history set name = 'another' where customer_id = {KEY}")
+    assert workshop.rows(UNKNOWN.format(COLUMNS))
+    workshop.spark.sql(f"restore table customers_history to version as of {version}")
+
+
+@pytest.mark.parametrize(
+    ("fault", "test"),
+    [
+        (f"update customers_snapshot set dbt_valid_to = null where customer_id = {KEY}", "has_no_overlapping_versions"),
+        (f"update customers_snapshot set name = 'else' where customer_id = {KEY}", "has_current_rows_of"),
+        ("delete from customers_snapshot where dbt_valid_to is null and customer_id = 42", "has_current_rows_of"),
+    ],
+)
+def test_a_planted_fault_of_the_snapshot_is_noticed(workshop, fault, test):
+    version = workshop.version("customers_snapshot")
+    workshop.spark.sql(fault)
+    try:
+        with pytest.raises(AssertionError, match=test):
+            workshop.build("customers_snapshot", command="test")
+    finally:
+        workshop.spark.sql(f"restore table customers_snapshot to version as of {version}")

@@ -7,6 +7,9 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+from highwater.add_table import write_logged_tables
+
 COPIED = [
     "dbt_project.yml",
     "profiles",
@@ -20,6 +23,26 @@ COPIED = [
 ]
 
 
+def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
+    """Copy the project with the examples of these systems, or with all of them; `landing` and `exports` are in it."""
+    for name in COPIED:
+        source, target = project / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.exists():
+            shutil.copy(source, target)
+    for name in ("landing", "exports"):
+        shutil.copytree(project / "examples" / name, folder / name)
+    for path in [*folder.glob("models/*/*/"), *folder.glob("landing/*/"), *folder.glob("exports/*/")]:
+        if systems and not {path.name, path.name.partition("_")[2]} & set(systems):
+            shutil.rmtree(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_logged_tables()
+    (folder / ".spark").symlink_to(project / ".spark")
+
+
 class Workshop:
     """A project folder with its own lake, in the Spark session of the test process."""
 
@@ -31,23 +54,11 @@ class Workshop:
 
     @classmethod
     def copy_of(cls, project: Path, folder: Path, systems: tuple[str, ...] = ()) -> "Workshop":
-        """Copy the project with the examples of these systems, or with all of them."""
-        for name in COPIED:
-            source, target = project / name, folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-            elif source.exists():
-                shutil.copy(source, target)
-        for name in ("landing", "exports"):
-            shutil.copytree(project / "examples" / name, folder / name)
-        for path in [*folder.glob("models/*/*/"), *folder.glob("landing/*/"), *folder.glob("exports/*/")]:
-            if systems and not {path.name, path.name.partition("_")[2]} & set(systems):
-                shutil.rmtree(path)
+        """Copy the project with the examples of these systems, or with all of them, and work in it from now on."""
+        copy_project(project, folder, systems)
         settings = folder / "dbt_project.yml"
         # tables here are small, and a compaction costs as much as the rest: those who test it ask for it
         settings.write_text(re.sub("pending_percent: .*", "pending_percent: 100000", settings.read_text()))
-        (folder / ".spark").symlink_to(project / ".spark")
         os.environ["HIGHWATER_LAKE"] = str(folder / "lake")
         os.environ["HIGHWATER_LANDING"] = str(folder / "landing")
         os.environ["HIGHWATER_EXPORTS"] = str(folder / "exports")

@@ -25,11 +25,28 @@ def _raise(message):
 
 
 def _answer(statement):
-    """Answer a query of a macro with a row of numbers; in an idle build with zeros, and `limit 1` with no row."""
+    """Answer a query of a macro with a row of numbers; in an idle build with zeros, and `limit 1` with no row.
+
+    `describe query` is answered with the columns that the model declares.
+    """
+    if statement.startswith("describe query"):
+        relation = statement.split()[-1]
+        columns = next(model["columns"] for model in _declared("models") if model["name"] == relation)
+        return SimpleNamespace(rows=[[column["name"], column.get("data_type", "string")] for column in columns])
     if BUILD != "idle":
         return SimpleNamespace(rows=[[1, 1, 1, 1]], columns=[SimpleNamespace(values=lambda: [0])])
     rows = [] if statement.endswith("limit 1") else [[0, 0, 0, 0]]
     return SimpleNamespace(rows=rows, columns=[SimpleNamespace(values=list)])
+
+
+class _Config:
+    """`config(...)` of a model, and `config.get(...)` of a generic test: nothing is configured."""
+
+    def __call__(self, **settings):
+        return ""
+
+    def get(self, name, default=None):
+        return default
 
 
 def _declared(kind):
@@ -78,10 +95,12 @@ def _load_macros(context):
 _context = {
     **DBT_BUILTINS,
     "execute": True,
+    "config": _Config(),
     "modules": SimpleNamespace(re=re),
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
     "is_incremental": lambda: BUILD != "first",
     "run_query": _answer,
+    "log": lambda *words, **options: "",
     "adapter": SimpleNamespace(
         get_relation=lambda *place: RelationEmulator(place[-1]), get_columns_in_relation=lambda relation: []
     ),
@@ -94,6 +113,10 @@ _context = {
     "export": RelationEmulator("stg_exports_user1__customers"),
     "key": ["customer_id", "name"],
     "columns": ["balance", "born_on"],
+    "exclude_columns": ["name"],
+    "view": "customers",
+    "valid_from": "valid_from",
+    "valid_to": "valid_to",
     "feed": "dms_stock",
     "table": "stock_levels",
     "entity": "stock_levels",

@@ -1,0 +1,378 @@
+"""Compaction in place, in full and by partitions: what a query shows never changes. Cases C and G by id."""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+
+import pytest
+from highwater import dbt
+from highwater.compact import compact, differing_rows
+from highwater.errors import CheckError
+from highwater.status import status
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from workshop import change
+
+pytestmark = pytest.mark.long
+FEED = "datastream_world"
+
+
+@pytest.fixture(scope="module")
+def world(workshop):
+    """Cities that move between regions: the merged table is partitioned by region."""
+    workshop.add_table(f"{FEED}.cities", "id:int", "name:string,region:string")
+    (path,) = workshop.folder.glob("models/merged/*/cities_merged.yml")
+    path.write_text(
+        path.read_text().replace(
+            "    data_tests:\n", "    config: {partition_by: [is_pending, region]}\n    data_tests:\n", 1
+        )
+    )
+    changes(workshop, [("INSERT", key, f"city {key}", "abc"[key % 3]) for key in range(1, 31)])
+    return workshop
+
+
+sequence = iter(range(1, 10**6))
+
+
+def changes(workshop, rows):
+    """Land and build changes, each later than the ones before."""
+    records = [
+        change(operation, f"{next(sequence):X}", {"id": key, "name": name, "region": region})
+        for operation, key, name, region in rows
+    ]
+    workshop.deliver(f"{FEED}.cities", f"{next(sequence)}.json", records)
+    workshop.land_and_run(FEED, "+cities")
+
+
+def view(workshop):
+    return dict(workshop.rows("select id, struct(name, region) from cities"))
+
+
+def layers(workshop):
+    return dict(workshop.rows("select is_pending, count(*) from cities_merged group by 1"))
+
+
+def files_of(workshop, region):
+    return {
+        row[0]
+        for row in workshop.rows(f"select distinct _metadata.file_path from cities_merged where region = '{region}'")
+    }
+
+
+def pend(workshop):
+    """Something of every kind is pending: an update, a delete, a new key, a key that moves to another region."""
+    known = workshop.rows("select id, region from cities where region in ('a', 'b') order by id")
+    moving = next(key for key, region in known if region == "a")
+    updated, deleted = [key for key, region in known if region == "b"][:2]
+    new = workshop.value("select max(id) + 1 from cities_merged")
+    changes(
+        workshop,
+        [
+            ("UPDATE-INSERT", moving, "moved", "b"),
+            ("UPDATE-INSERT", updated, "renamed", "b"),
+            ("DELETE", deleted, None, "b"),
+            ("INSERT", new, "founded", "a"),
+            ("INSERT", new + 1, "it's \\ 'quoted'", "d'\\e"),
+            ("INSERT", new + 2, "nowhere", None),
+        ],
+    )
+    return moving
+
+
+@pytest.mark.parametrize("method", ["in-place", "full", "partitions"])
+def test_g3_g17_every_method_keeps_the_rows(world, method):
+    moving = pend(world)
+    before, untouched = view(world), files_of(world, "c")
+    version = world.version("cities_merged")
+    assert layers(world)[True] == 6
+    sentence = compact(world.spark, "cities", method=method)
+    assert sentence == "cities_merged: 6 pending rows became base rows."
+    assert set(layers(world)) == {False}
+    assert view(world) == before and before[moving] == ("moved", "b")
+    assert differing_rows(world.spark, "cities", version) == 0
+    assert world.value(f"select count(*) from cities_merged where id = {moving}") == 1
+    if method != "full":
+        assert files_of(world, "c") == untouched
+    assert world.version("cities_merged") - version == {"in-place": 1, "full": 1, "partitions": 5}[method]
+    assert compact(world.spark, "cities", method=method) == "cities_merged: 0 pending rows; nothing was done."
+    world.build("cities_merged", command="test")
+
+
+def test_differing_rows_sees_every_difference(world):
+    """Negative control: each of these is counted, in the direction in which it is."""
+    version = world.version("cities_merged")
+    for statement in (
+        "delete from cities_merged where id = 2",
+        "update cities_merged set name = null where id = 5",
+        "update cities_merged set is_deleted = not is_deleted where id = 8",
+        "insert into cities_merged select * from cities_merged where id = 11",
+    ):
+        world.spark.sql(statement)
+        assert differing_rows(world.spark, "cities", version) in (1, 2), statement
+        world.spark.sql(f"restore table cities_merged to version as of {version}")
+    assert differing_rows(world.spark, "cities", version) == 0
+
+
+def test_a_compaction_that_changes_rows_is_put_back(world, monkeypatch):
+    pend(world)
+    before = view(world)
+
+    def careless(arguments):
+        result = careless.original(arguments)
+        world.spark.sql("delete from cities_merged where id = 3")
+        return result
+
+    careless.original = dbt.run
+    monkeypatch.setattr(dbt, "run", careless)
+    with pytest.raises(CheckError, match=r"rows were not the same after compaction. It was put back"):
+        compact(world.spark, "cities", method="full")
+    monkeypatch.undo()
+    assert view(world) == before and layers(world)[True] == 6
+
+
+def test_g6_stop_before_rewrite(world):
+    version = world.version("cities_merged")
+    words = compact(world.spark, "cities", method="full", stop_before_rewrite=True)
+    assert (
+        words
+        == "cities_merged: 6 pending rows would become base rows (full); stopped before the rewrite, nothing was done."
+    )
+    assert world.version("cities_merged") == version
+    changes(world, [("UPDATE-INSERT", 15, "later", "a")])
+    assert compact(world.spark, "cities", method="full").startswith("cities_merged: 7 pending rows became")
+    assert view(world)[15] == ("later", "a")
+
+
+def test_g13_the_previous_table_is_kept_when_asked_for(world):
+    pend(world)
+    before = layers(world)
+    words = compact(world.spark, "cities", retain_previous=True)
+    assert words.endswith("The table as it was is lake.cities_merged_previous.")
+    assert dict(world.rows("select is_pending, count(*) from cities_merged_previous group by 1")) == before
+    (found,) = status(world.spark, "cities")
+    assert found["retained"] == "cities_merged_previous" and found["compacted_by"] == "highwater compact"
+    assert "previous" not in world.spark.sql("show create table cities").first()[0]
+    world.spark.sql("drop table cities_merged_previous")
+    assert status(world.spark, "cities")[0]["retained"] is None
+
+
+@pytest.mark.soak
+def test_g7_partitions_killed_after_any_step_and_run_again(world, monkeypatch):
+    """Every commit of a compaction by partitions leaves a state that shows the same and that any method finishes."""
+    pend(world)
+    before, first = view(world), world.version("cities_merged")
+    compact(world.spark, "cities", method="partitions")
+    done = world.version("cities_merged")
+    assert done - first == 5
+    # the first step moves a key between partitions: from there every method goes on
+    for stopped_at, methods in {first + 1: ("partitions", "in-place", "full"), done - 1: ("partitions",)}.items():
+        for method in methods:
+            world.spark.sql(f"restore table cities_merged to version as of {stopped_at}")
+            assert view(world) == before, stopped_at
+            compact(world.spark, "cities", method=method)
+            assert view(world) == before and set(layers(world)) == {False}, (stopped_at, method)
+            assert differing_rows(world.spark, "cities", first) == 0, (stopped_at, method)
+
+
+def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
+    changes(world, [("UPDATE-INSERT", 18, "B", "a")])
+    compact(world.spark, "cities")
+    changes(world, [("UPDATE-INSERT", 18, "BB", "a")])
+    assert view(world)[18] == ("BB", "a")
+    assert world.rows("select is_pending, name from cities_merged where id = 18 order by 1") == [
+        (False, "B"),
+        (True, "BB"),
+    ]
+
+
+def test_c6_two_rows_of_a_key_fail_the_batch_whole(world):
+    """Pending rows are unique per key by construction; planted, the statement fails and writes nothing."""
+    version = world.version("cities_merged")
+    world.spark.sql("insert into cities_merged select * from cities_merged where is_pending and id = 18")
+    planted = world.version("cities_merged")
+    with pytest.raises(CheckError, match="was not compacted; it is as it was"):
+        compact(world.spark, "cities")
+    assert world.version("cities_merged") == planted
+    world.spark.sql(f"restore table cities_merged to version as of {version}")
+
+
+def test_c8_a_partition_that_empties_and_fills_again(world):
+    keys = [key for (key,) in world.rows("select id from cities where region = 'c'")]
+    changes(world, [("DELETE", key, None, "c") for key in keys])
+    compact(world.spark, "cities", method="partitions")
+    assert world.value("select count(*) from cities where region = 'c'") == 0
+    changes(world, [("INSERT", keys[0], "again", "c")])
+    assert world.rows("select id, name from cities where region = 'c'") == [(keys[0], "again")]
+
+
+def test_c9_below_the_threshold_nothing_happens(world):
+    compact(world.spark, "cities")
+    changes(world, [("UPDATE-INSERT", 21, "one", "a")])
+    before = view(world)
+    assert compact(world.spark, "cities", threshold=2).endswith("fewer than the threshold of 2; nothing was done.")
+    changes(world, [("UPDATE-INSERT", 24, "two", "a")])
+    assert compact(world.spark, "cities", threshold=2) == "cities_merged: 2 pending rows became base rows."
+    assert view(world) == before | {24: ("two", "a")}
+
+
+def test_c10_a_compaction_that_fails_after_a_batch_was_taken_in(world):
+    """The batch stays taken in and the view is right; the build names the failure, the next one compacts."""
+    path = world.folder / "macros/merge/compact_pending.sql"
+    sound = path.read_text()
+    settings = world.folder / "dbt_project.yml"
+    rule = settings.read_text()
+    path.write_text(sound.replace("when matched then delete", "when matched then delete this"))
+    settings.write_text(re.sub("pending_percent: .*", "pending_percent: 0", rule))
+    try:
+        with pytest.raises(AssertionError, match="cities_merged"):
+            changes(world, [("UPDATE-INSERT", 27, "taken in", "a")])
+        assert view(world)[27] == ("taken in", "a") and layers(world)[True] == 1
+        path.write_text(sound)
+        world.build("+cities", command="run")
+        assert view(world)[27] == ("taken in", "a") and set(layers(world)) == {False}
+        assert status(world.spark, "cities")[0]["compacted_by"] == "pending_percent 0"
+    finally:
+        path.write_text(sound)
+        settings.write_text(rule)
+
+
+def test_partitions_need_a_partitioned_table(workshop, capfd):
+    workshop.add_table(f"{FEED}.rivers", "id:int", "name:string")
+    workshop.deliver(f"{FEED}.rivers", "a.json", [change("INSERT", "1", {"id": 1, "name": "n"})])
+    workshop.land_and_run(FEED, "+rivers")
+    workshop.deliver(f"{FEED}.rivers", "b.json", [change("INSERT", "2", {"id": 2, "name": "n"})])
+    workshop.land_and_run(FEED, "+rivers")
+    with pytest.raises(CheckError, match="rivers_merged was not compacted; it is as it was"):
+        compact(workshop.spark, "rivers", method="partitions")
+    assert "is partitioned by is_pending only" in capfd.readouterr().out
+
+
+def test_partial_images_and_truncates_in_full(workshop):
+    """The orders of single columns move with their rows; a truncate stays pending."""
+    settings = {"connector": "postgresql", "layout": "records", "decimals": "string"}
+    workshop.add_table("debezium_port.ships", "id:int", "flag:string,note:string", "debezium-json", settings)
+
+    def record(op, lsn, key, flag="f"):
+        note = f"n{lsn}" if op == "c" else "__debezium_unavailable_value"
+        return {
+            "before": {"id": key} if op == "d" else None,
+            "after": {"id": key, "flag": flag, "note": note} if op in "cu" else None,
+            "source": {"connector": "postgresql", "name": "p", "ts_ms": 1772442930123, "lsn": lsn, "table": "ships"},
+            "op": op,
+        }
+
+    steps = [
+        [record("c", 10, 1), record("c", 11, 2), record("c", 30, 3)],
+        [record("t", 20, None), record("u", 31, 3, "g"), record("c", 32, 4), record("d", 33, 4), record("c", 34, 5)],
+    ]
+    for number, records in enumerate(steps):
+        path = workshop.landing / f"debezium_port/{number}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(each) + "\n" for each in records))
+        workshop.land_and_run("debezium_port", "+ships")
+    expected = [(3, "g", "n30"), (5, "f", "n34")]
+    assert workshop.rows("select * from ships order by id") == expected
+    compact(workshop.spark, "ships", method="full")
+    assert workshop.rows("select * from ships order by id") == expected
+    assert workshop.rows("select is_pending, change_type from ships_merged where is_pending") == [(True, "truncate")]
+    workshop.build("ships_merged", command="test")
+
+
+# what a reader in another process does: on a copy of the metastore, the tables read where they are
+READER = """
+import json, sys
+from highwater.spark import reading_session
+
+with reading_session() as spark:
+    while True:
+        rows = spark.sql("select id, name, region from cities order by id").collect()
+        print(json.dumps(rows), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def reading_process(workshop, path):
+    """A process that writes what it reads to a file, until the end."""
+    settings = {**os.environ, "SPARK_CONF_DIR": str(workshop.folder / "conf")}
+    with open(path, "w") as output:
+        process = subprocess.Popen([sys.executable, "-c", READER], cwd=workshop.folder, env=settings, stdout=output)
+        try:
+            yield
+            assert process.poll() is None, "the reader has failed"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@pytest.mark.parametrize("wanted", [30, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_readers_see_whole_states_only(world, wanted, tmp_path):
+    """C11, C12: readers ask throughout; every answer is a state that was there, none is mixed, empty or doubled.
+
+    Two threads; in the long run a process too, which reads the tables by their paths.
+    """
+    picks, states, found, done = random.Random(5), [], [], threading.Event()
+    elsewhere = tmp_path / "read.jsonl"
+
+    def state():
+        return tuple(sorted((key, *value) for key, value in view(world).items()))
+
+    def read():
+        while not done.is_set():
+            found.append(state())
+
+    def read_elsewhere():
+        lines = elsewhere.read_text().splitlines() if elsewhere.exists() else []
+        return [tuple(map(tuple, json.loads(line))) for line in lines[:-1]]
+
+    compact(world.spark, "cities")
+    states.append(state())
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        with reading_process(world, elsewhere) if wanted > 30 else contextlib.nullcontext():
+            for number in itertools.count():
+                keys = picks.sample(range(1, 40), 12)
+                changes(world, [("UPDATE-INSERT", key, f"{number}", picks.choice("abc")) for key in keys])
+                states.append(state())
+                compact(world.spark, "cities", method=["in-place", "full", "partitions"][number % 3])
+                assert state() == states[-1]
+                if number >= 2 and len(found) + len(read_elsewhere()) >= wanted:
+                    break
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+    others = read_elsewhere()
+    assert set(found) | set(others) <= set(states)
+    assert len(set(found)) >= 3 and (wanted == 30 or len(set(others)) >= 3)
+    print(f"{len(found)} reads and {len(others)} elsewhere, {len(set(found + others))} of {len(states)} states")
+
+
+def test_c12_of_two_writers_one_gets_a_conflict(world):
+    """Without the lease: Delta lets one of two commits to the same rows through, and the other fails whole."""
+    outcomes = []
+
+    def write(name):
+        try:
+            world.spark.sql(f"update cities_merged set name = '{name}' where not is_pending")
+            outcomes.append(name)
+        except (Py4JError, PySparkException) as error:
+            assert "concurrent" in str(error).lower(), error
+            outcomes.append(None)
+
+    version = world.version("cities_merged")
+    writers = [threading.Thread(target=write, args=(name,)) for name in "xy"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    names = {name for (name,) in world.rows("select distinct name from cities_merged where not is_pending")}
+    assert len(names) == 1 and names <= set(outcomes)
+    world.spark.sql(f"restore table cities_merged to version as of {version}")

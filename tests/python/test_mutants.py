@@ -1,0 +1,257 @@
+"""Faults planted in the macros, one at a time: each must be noticed by a test of random histories or planted pairs.
+
+`make soak` runs them. A fault is a piece of a macro and what stands in its place; the copy of the project in the
+workshop is changed, never the project. At the end the same tests run on the whole macros: nothing that a fault has left
+behind makes them fail.
+"""
+
+import contextlib
+
+import pytest
+from producers import PRODUCERS
+from test_every_format import declare, run
+from test_histories import run_histories
+
+MERGE, STAGING = "macros/merge", "macros/staging"
+
+# name: (file, what stands there, what is planted)
+WHOLE_ROWS = {
+    "deletes win ties": (f"{MERGE}/total_order.sql", "not {{ change }}.is_deleted", "{{ change }}.is_deleted"),
+    "the lowest change of a key": (f"{MERGE}/latest_change_per_key.sql", "select max_by(", "select min_by("),
+    "no order in a batch": (f"{MERGE}/judged_changes.sql", "when change_order < batch_order or ", "when "),
+    "nothing was there before": (f"{MERGE}/judged_changes.sql", " or change_order < order_before then", " then"),
+    "copies count": (f"{MERGE}/judged_changes.sql", "when copy > 1 or change_order", "when change_order"),
+    "what was there counts again": (
+        f"{MERGE}/judged_changes.sql",
+        "when copy > 1 or change_order <=> order_before then",
+        "when copy > 1 then",
+    ),
+    "a batch is before itself": (
+        f"{MERGE}/judged_changes.sql",
+        "range between unbounded preceding and 1 preceding",
+        "range between unbounded preceding and current row",
+    ),
+    "the lowest of what stands": (
+        f"{MERGE}/standing_changes.sql",
+        "max({{ total_order('standing') }}) as standing_order",
+        "min(struct('', false, 0L)) as standing_order",
+    ),
+    "what the log alone has is forgotten": (
+        f"{MERGE}/arriving_batches.sql",
+        "if last_applied > taken_in",
+        "if last_applied > taken_in + 1000000",
+    ),
+    "what stands is not asked": (
+        f"{MERGE}/arriving_batches.sql",
+        "if is_incremental() and arriving.rows > 0",
+        "if is_incremental() and arriving.rows > 1000000000",
+    ),
+    "the last batch arrives twice": (
+        f"{MERGE}/new_arrivals.sql",
+        "where landing_batch > {{ source.mark }}",
+        "where landing_batch >= {{ source.mark }}",
+    ),
+    "the first batch is skipped": (
+        f"{MERGE}/new_arrivals.sql",
+        "where landing_batch > {{ source.mark }}",
+        "where landing_batch > {{ source.mark }} + 1",
+    ),
+    "log batches do not rise": (f"{MERGE}/arriving_batches.sql", "(mark[2] | int) + 1", "(mark[2] | int)"),
+    "superseded changes are taken in": (
+        f"{MERGE}/changes_to_take_in.sql",
+        "set applied = \"verdict = 'applied' and ",
+        "set applied = \"verdict in ('applied', 'superseded') and ",
+    ),
+    "one log batch too few is taken in": (
+        f"{MERGE}/changes_to_take_in.sql",
+        "set applied = \"verdict = 'applied' and log_batch > \" ~ taken_in",
+        "set applied = \"verdict = 'applied' and log_batch > \" ~ (taken_in + 1)",
+    ),
+    "new keys are known keys": (f"{MERGE}/changes_to_take_in.sql", "else 'is_new_key' }}", "else 'not is_new_key' }}"),
+    "the lower pending row wins": (
+        f"{MERGE}/take_in_pending.sql",
+        "{{ total_order('change') }} > {{ total_order('pending') }}",
+        "{{ total_order('change') }} < {{ total_order('pending') }}",
+    ),
+    "what is there stays": (
+        f"{MERGE}/take_in_pending.sql",
+        "when matched and {{ total",
+        "when matched and false and {{ total",
+    ),
+    "compaction loses new keys": (
+        f"{MERGE}/compact_pending.sql",
+        "when matched and base.is_new then",
+        "when matched and not base.is_new then",
+    ),
+    "compaction keeps the old row": (
+        f"{MERGE}/compact_pending.sql",
+        "when matched and not base.is_pending then",
+        "when matched and not base.is_pending and base.is_deleted then",
+    ),
+    "deleted rows are shown": (f"{MERGE}/current_rows.sql", "        not is_deleted\n", "        true\n"),
+    "base rows behind pending ones are shown": (
+        f"{MERGE}/current_rows.sql",
+        "left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending)",
+        "left semi join (select {{ key | join(', ') }} from {{ merged }})",
+    ),
+    "pending rows are not shown": (
+        f"{MERGE}/current_rows.sql",
+        "select * from {{ merged }}\nwhere is_pending\n",
+        "select * from {{ merged }}\nwhere is_pending and false\n",
+    ),
+    "upper case sorts before lower case": (
+        f"{STAGING}/sortable_sequence.sql",
+        "then lower({{ 'concat('",
+        "then ({{ 'concat('",
+    ),
+    "an old key stays": (
+        f"{STAGING}/datastream_records.sql",
+        "in ('UPDATE-DELETE', 'DELETE') then 'delete'",
+        "in ('DELETE') then 'delete' when metadata.change_type = 'UPDATE-DELETE' then 'update'",
+    ),
+    "operations in lower case are unknown": (
+        f"{STAGING}/datastream_records.sql",
+        "upper(metadata.change_type) in ('UPDATE-DELETE'",
+        "metadata.change_type in ('UPDATE-DELETE'",
+    ),
+    "deletes are live rows": (
+        f"{STAGING}/change_contract.sql",
+        "change_type in ('delete', 'truncate') as is_deleted",
+        "change_type = 'truncate' as is_deleted",
+    ),
+}
+OF_FILES = {
+    "places in a file say nothing": (f"{STAGING}/places_in_file.sql", "first_line\n        ) - 1", "1\n        ) - 1"),
+    "places count copies": (f"{STAGING}/places_in_file.sql", "dense_rank() over", "row_number() over"),
+    "an old key goes after the new one": (f"{STAGING}/places_in_file.sql", "'is_derived desc, '", "'is_derived, '"),
+    "the deletes of updates are lost": (
+        f"{STAGING}/tungsten_records.sql",
+        "when 'UD' then 'delete'",
+        "when 'UD' then 'update'",
+    ),
+    "old keys are not deleted": (
+        f"{STAGING}/parts_of_changes.sql",
+        "then array('change', 'old_key')",
+        "then array('change')",
+    ),
+}
+PARTIAL_IMAGES = {
+    "what is absent is NULL": (
+        f"{MERGE}/order_of_side.sql",
+        "array_contains({{ change }}.present_columns, '{{ side }}')",
+        "true",
+    ),
+    "columns are as old as their row": (
+        f"{MERGE}/order_of_side.sql",
+        "{{ change }}.column_orders is not null then",
+        "false then",
+    ),
+    "values from before a delete shine through": (
+        f"{MERGE}/folded_changes.sql",
+        "coalesce(latest_{{ column }}.change_order > is_gone, latest_{{ column }}.change_order is not null)",
+        "latest_{{ column }}.change_order is not null",
+    ),
+    "a row that is gone is there": (
+        f"{MERGE}/folded_changes.sql",
+        "not coalesce(is_there > is_gone, is_there is not null) as is_deleted",
+        "is_there is null as is_deleted",
+    ),
+    "what stands is not folded with": (
+        f"{MERGE}/folded_changes.sql",
+        "set has_standing = standing is not none and",
+        "set has_standing = false and",
+    ),
+    "a late column is superseded with its row": (
+        f"{MERGE}/judged_changes.sql",
+        "{%- for side in ['is_there'] + values %}\n                    {{ 'or ' if not loop.first }}(",
+        "{%- for side in ['is_there'] %}\n                    {{ 'or ' if not loop.first }}(",
+    ),
+}
+FILES = [producer for producer in PRODUCERS if producer.name in ("tungsten_mysql", "dms_csv")]
+PARTIAL = [producer for producer in PRODUCERS if producer.name in ("debezium", "arcion_json")]
+
+
+def planted(text: str, fault: tuple) -> str:
+    """The text of a macro with a fault in it."""
+    path, right, wrong = fault
+    assert right in text, f"{path} is written in other words now: {right}"
+    return text.replace(right, wrong)
+
+
+@pytest.mark.parametrize("name", [*WHOLE_ROWS, *OF_FILES, *PARTIAL_IMAGES])
+def test_every_fault_can_be_planted(request, name):
+    fault = (WHOLE_ROWS | OF_FILES | PARTIAL_IMAGES)[name]
+    text = (request.config.rootpath / fault[0]).read_text()
+    assert planted(text, fault) != text
+
+
+@contextlib.contextmanager
+def noticed():
+    """What runs inside finds a difference; SQL that cannot be run says nothing about a test."""
+    with pytest.raises(AssertionError) as found:
+        yield
+    words = str(found.value)
+    assert "Error" not in words or "DELTA_MULTIPLE_SOURCE_ROW_MATCHING" in words, words
+    print(words.splitlines()[0][:300])
+
+
+@pytest.fixture
+def with_fault(workshop):
+    changed = {}
+
+    def plant(fault):
+        path = workshop.folder / fault[0]
+        changed[path] = path.read_text()
+        path.write_text(planted(changed[path], fault))
+
+    yield plant
+    for path, text in changed.items():
+        path.write_text(text)
+
+
+@pytest.fixture(scope="module")
+def faulty(workshop):
+    for producers, entity in ((FILES, "faulty_files"), (PARTIAL, "faulty_partial")):
+        for place, producer in enumerate(producers):
+            declare(workshop, producer, entity, place == 0)
+    # a first build on whole macros
+    run_histories(workshop, 4_000, 10)
+    run(workshop, 4_000, 10, {"faulty_files": FILES})
+    run(workshop, 4_000, 10, {"faulty_partial": PARTIAL})
+    return workshop
+
+
+def check_whole_rows(workshop, number):
+    run_histories(workshop, 4_000 + number, 60)
+
+
+def check_files(workshop, number):
+    run(workshop, 4_000 + number, 40, {"faulty_files": FILES}, first=1_000 * number)
+
+
+def check_partial_images(workshop, number):
+    run(workshop, 4_000 + number, 40, {"faulty_partial": PARTIAL}, first=1_000 * number)
+
+
+CHECKS = [(WHOLE_ROWS, check_whole_rows), (OF_FILES, check_files), (PARTIAL_IMAGES, check_partial_images)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("fault", "number", "check"),
+    [
+        pytest.param(fault, number, check, id=name)
+        for faults, check in CHECKS
+        for number, (name, fault) in enumerate(faults.items(), 1)
+    ],
+)
+def test_a_fault_is_noticed(faulty, with_fault, fault, number, check):
+    with_fault(fault)
+    with noticed():
+        check(faulty, number)
+
+
+@pytest.mark.soak
+def test_the_whole_macros_pass_after_all_that(faulty):
+    for _, check in CHECKS:
+        check(faulty, 900)

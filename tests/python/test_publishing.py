@@ -1,0 +1,286 @@
+"""Publish groups: tables that move together, and builds that hold them until their checks have passed."""
+
+import json
+import re
+import threading
+
+import pytest
+from dbt.cli.main import dbtRunner
+from highwater.errors import CheckError
+from highwater.publish import build_held
+from highwater.query import show
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from workshop import change
+
+pytestmark = pytest.mark.long
+FEED = "datastream_bank"
+# a refusal comes through as it is, or in the clothes of the subquery that found it
+REFUSED = (Py4JError, PySparkException)
+
+
+@pytest.fixture(scope="module")
+def bank(workshop):
+    """Accounts and transfers move together; every transaction changes the balance of an account by one transfer."""
+    workshop.add_table(f"{FEED}.accounts", "id:int", "balance:bigint", "datastream-json")
+    workshop.add_table(f"{FEED}.transfers", "id:int", "amount:bigint")
+    group(workshop, "bank", ["accounts", "transfers"])
+    deliver(workshop, 1)
+    build(workshop)
+    return workshop
+
+
+def group(workshop, name, entities):
+    """Declare a group as docs/publishing.md says."""
+    folder = workshop.folder / f"models/publications/{name}"
+    folder.mkdir(parents=True)
+    logs = "".join(f"        ref('{entity}_changes'),\n" for entity in entities)
+    (folder / f"{name}_publications.sql").write_text(
+        f"with\n\ncomplete as (\n\n    {{{{ publication('{name}', [\n{logs}    ]) }}}}\n\n)\n\nselect * from complete\n"
+    )
+    for entity in entities:
+        (merged,) = workshop.folder.glob(f"models/merged/*/{entity}_merged.sql")
+        taken = f"changes_to_take_in(ref('{entity}_changes'), '{entity}'"
+        merged.write_text(merged.read_text().replace(f"{taken})", f"{taken}, ref('{name}_publications'))"))
+        (mart,) = workshop.folder.glob(f"models/marts/*/{entity}.sql")
+        shown = f"current_rows(ref('{entity}_merged'), '{entity}'"
+        sql = mart.read_text().replace(f"{shown})", f"{shown}, ref('{name}_publications'), ref('{entity}_changes'))")
+        mart.write_text("{{ config(schema='candidate' if var('candidate', false) else none) }}\n\n" + sql)
+
+
+def deliver(workshop, number):
+    """Transaction `number`: account 1 grows by it, and a transfer of it is written."""
+    operation = "INSERT" if number == 1 else "UPDATE-INSERT"
+    balance = number * (number + 1) // 2
+    workshop.deliver(
+        f"{FEED}.accounts", f"{number}.json", [change(operation, f"{number:X}", {"id": 1, "balance": balance})]
+    )
+    workshop.deliver(
+        f"{FEED}.transfers", f"{number}.json", [change("INSERT", f"{number:X}", {"id": number, "amount": number})]
+    )
+
+
+def build(workshop, *selected):
+    workshop.land(FEED)
+    return workshop.build(*(selected or ["+accounts", "+transfers"]), command="run")
+
+
+def seen(workshop):
+    """The balance and the sum of the transfers, by one query."""
+    return workshop.rows("select (select sum(balance) from accounts), (select sum(amount) from transfers)")[0]
+
+
+def test_a_first_build_publishes(bank):
+    assert seen(bank) == (1, 1)
+    (publication,) = bank.rows("select publication, log_batches, landing_batches from bank_publications")
+    assert publication == (1, {"accounts": 1, "transfers": 1}, {FEED: 1})
+    version = bank.version("bank_publications")
+    build(bank)
+    assert bank.version("bank_publications") == version
+
+
+def test_t15_a_table_that_fails_holds_the_other(bank):
+    from highwater.rebuild import rebuild
+
+    deliver(bank, 2)
+    bank.land(FEED)
+    staging = bank.folder / f"models/staging/{FEED}/stg_{FEED}__transfers_changes.sql"
+    whole = staging.read_text()
+    staging.write_text(f"{whole}where raise_error('the file is torn') is null\n")
+    try:
+        result = bank.dbt("run", "--select", "+accounts", "+transfers").result
+        statuses = {run.node.name: str(run.status) for run in result}
+        assert statuses["transfers_changes"] == "error" and statuses["accounts_changes"] == "success"
+        assert {statuses[name] for name in ("bank_publications", "accounts_merged", "accounts")} == {"skipped"}
+    finally:
+        staging.write_text(whole)
+    assert seen(bank) == (1, 1)
+    # a part that is built alone takes in nothing, and says why
+    build(bank, "accounts_changes", "accounts_merged", "accounts")
+    assert seen(bank) == (1, 1)
+    assert bank.value("select max(log_batch) from accounts_changes") == 2
+    assert bank.value("select max(log_batch) from accounts_merged") == 1
+    rebuild(bank.spark, "accounts")
+    assert seen(bank) == (1, 1)
+    build(bank)
+    assert seen(bank) == (3, 3)
+
+
+def test_a_publication_waits_for_every_log(bank):
+    deliver(bank, 3)
+    bank.land(FEED)
+    bank.dbt("run", "--select", "accounts_changes", "bank_publications", "accounts_merged", "accounts")
+    assert seen(bank) == (3, 3)
+    assert bank.value("select max(publication) from bank_publications") == 2
+    told = "bank: nothing is published. transfers_changes has not taken in 1 record, from landing batch 3 on"
+    assert told in (bank.folder / "logs/dbt.log").read_text()
+    build(bank, "+bank_publications")
+    assert bank.value("select max(publication) from bank_publications") == 3
+    assert bank.value("select max(log_batch) from accounts_merged") == 2
+
+
+def test_what_is_published_is_seen_before_and_after_it_is_taken_in(bank):
+    assert seen(bank) == (6, 6)
+    build(bank, "transfers_merged")
+    assert seen(bank) == (6, 6)
+    build(bank)
+    assert bank.value("select max(log_batch) from accounts_merged") == 3
+    assert seen(bank) == (6, 6)
+
+
+def test_a_query_that_meets_two_moments_fails(bank):
+    """Negative control of the guard: the merged table is further than the publications."""
+    version = bank.version("bank_publications")
+    bank.spark.sql("delete from bank_publications where publication = 3")
+    with pytest.raises(REFUSED, match=r"a publication came while this query was planned. Run it again"):
+        seen(bank)
+    with pytest.raises(CheckError, match=r"^accounts: a publication came while this query was planned. Run it again.$"):
+        show(bank.spark, "select * from accounts", "table")
+    bank.spark.sql(f"restore table bank_publications to version as of {version}")
+    assert seen(bank) == (6, 6)
+
+
+@pytest.mark.soak
+def test_a_held_change_of_a_key_that_became_a_base_row_meanwhile(bank):
+    """What has a base row is asked when a change is taken in, not when it was judged."""
+    from highwater.compact import compact
+    from highwater.rebuild import rebuild
+
+    bank.deliver(f"{FEED}.transfers", "new.json", [change("INSERT", "A0", {"id": 100, "amount": 0})])
+    build(bank, "+bank_publications")
+    bank.deliver(f"{FEED}.transfers", "again.json", [change("UPDATE-INSERT", "A1", {"id": 100, "amount": 0})])
+    build(bank, "transfers_changes")
+    assert bank.rows("select is_new_key from transfers_changes where id = 100") == [(True,), (True,)]
+    rebuild(bank.spark, "transfers")
+    build(bank)
+    bank.build("transfers_merged", command="test")
+    compact(bank.spark, "transfers")
+    assert bank.value("select count(*) from transfers_merged where id = 100") == 1
+    assert seen(bank) == (6, 6)
+
+
+@pytest.mark.soak
+def test_readers_never_see_half_a_transaction(bank):
+    """Threads read both tables while transactions land, are published, taken in and compacted."""
+    from highwater.compact import compact
+
+    done, found, retries = threading.Event(), set(), []
+
+    def read():
+        while not done.is_set():
+            try:
+                found.add(seen(bank))
+            except REFUSED as error:
+                assert "Run it again" in str(error), error
+                retries.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    try:
+        for number in (4, 5):
+            deliver(bank, number)
+            build(bank)
+            compact(bank.spark, "accounts")
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+    assert all(balance == amount for balance, amount in found), found
+    assert len(found) >= 2
+    assert seen(bank) == (15, 15)
+    print(f"{len(retries)} reads were refused")
+
+
+def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
+    check = bank.folder / "tests/balances_agree.sql"
+    check.write_text(
+        "select 1 as differs where (select sum(balance) from {{ ref('accounts') }}) <> "
+        "(select sum(amount) from {{ ref('transfers') }})\n"
+    )
+    statements = []
+    monkeypatch.setattr("highwater.dbt.run", lambda arguments: statements.append(arguments) or run(arguments))
+    try:
+        if seen(bank) == (6, 6):
+            # nobody has delivered these while readers watched
+            deliver(bank, 4)
+            deliver(bank, 5)
+            build(bank)
+        deliver(bank, 6)
+        bank.land(FEED)
+        bank.deliver(f"{FEED}.accounts", "wrong.json", [change("UPDATE-INSERT", "6/1", {"id": 1, "balance": 999})])
+        bank.land(FEED)
+        with pytest.raises(CheckError, match=r"not published: bank. .* readers see what they saw before"):
+            build_held(["--quiet"])
+        assert seen(bank) == (15, 15)
+        assert bank.value("select balance from lake_candidate.accounts") == 999
+        assert not [words for words in statements if "bank_publications+" in words and "--select" in words[:4]]
+        bank.deliver(f"{FEED}.accounts", "right.json", [change("UPDATE-INSERT", "6/2", {"id": 1, "balance": 21})])
+        bank.land(FEED)
+        assert build_held(["--quiet"]) == 0
+        assert seen(bank) == (21, 21)
+    finally:
+        check.unlink()
+
+
+def run(arguments):
+    """dbt, confined to the bank: what else is in the workshop is not its business."""
+    if "--select" not in arguments:
+        arguments = [*arguments, "--select", "+bank_publications"]
+    result = dbtRunner().invoke(arguments)
+    return 2 if result.exception else 0 if result.success else 1
+
+
+def test_hold_without_a_group_or_with_a_selection_is_refused(bank, monkeypatch):
+    from highwater.errors import UsageError
+
+    with pytest.raises(UsageError, match="takes no --select"):
+        build_held(["--select", "accounts"])
+    monkeypatch.setattr("highwater.publish.publish_groups", dict)
+    with pytest.raises(UsageError, match="no publish group is declared"):
+        build_held([])
+
+
+def bill(op, lsn, key, total="1"):
+    image = {"id": key, "total": total} | ({"note": f"n{lsn}"} if op == "c" else {"note": UNAVAILABLE})
+    return {
+        "before": {"id": key} if op == "d" else None,
+        "after": image if op in "cru" else None,
+        "source": {"connector": "postgresql", "name": "erp", "ts_ms": 1772442930123, "lsn": lsn, "table": "receipts"},
+        "op": op,
+    }
+
+
+UNAVAILABLE = "__debezium_unavailable_value"
+
+
+def test_partial_images_and_truncates_are_folded_before_they_are_taken_in(workshop):
+    settings = {"connector": "postgresql", "layout": "records", "decimals": "string"}
+    workshop.add_table("debezium_till.receipts", "id:int", "total:decimal(9,2),note:string", "debezium-json", settings)
+    group(workshop, "till", ["receipts"])
+    steps = [
+        [bill("c", 10, 1), bill("c", 11, 2), bill("c", 12, 3)],
+        [bill("u", 20, 1, "5"), bill("d", 21, 2), bill("u", 13, 3, "4")],
+        [bill("t", 30, None), bill("c", 31, 4), bill("u", 29, 1, "6"), bill("u", 32, 4, "7")],
+    ]
+    expected = [
+        {1: ("1.00", "n10"), 2: ("1.00", "n11"), 3: ("1.00", "n12")},
+        {1: ("5.00", "n10"), 3: ("4.00", "n12")},
+        {4: ("7.00", "n31")},
+    ]
+    for number, (records, live) in enumerate(zip(steps, expected, strict=True)):
+        path = workshop.landing / "debezium_till" / f"{number}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        workshop.land("debezium_till")
+        if not number:
+            workshop.build("+receipts", command="run")
+        for step in ("+till_publications", "receipts_merged"):
+            workshop.build(step, command="run")
+            found = {key: (str(total), note) for key, total, note in workshop.rows("select * from receipts")}
+            assert found == live, (number, step)
+
+
+def test_the_compiled_view_reads_like_written_by_hand(bank):
+    (path,) = bank.folder.glob("target/compiled/**/marts/bank/accounts.sql")
+    assert not re.search(r"\n\n\n|[ \t]\n", path.read_text().strip())

@@ -1,0 +1,133 @@
+"""A real PostgreSQL: exports in a snapshot transaction while the application writes, compared as of their positions."""
+
+import random
+import threading
+
+import pytest
+from highwater import extract as extraction
+from highwater import live_export
+from highwater import reconcile as reconciliation
+from highwater.errors import UsageError
+from highwater.reconcile import FAIL, PASS
+from postgres import serving
+
+pytestmark = pytest.mark.long
+TABLE = "changelog_harbour.berths"
+
+WRITES = [
+    "insert into berths values ({new}, 'new {salt}', {salt}.25, now(), 'x')",
+    "update berths set name = 'name {salt}', weight = weight + 0.01 where id = {old}",
+    "update berths set note = null where id = {old}; update berths set note = e'line\\nend ' where id = {old}",
+    "delete from berths where id = {old}",
+    "begin; update berths set weight = -1 where id = {old}; select pg_sleep(0.02); commit",
+    "begin; update berths set weight = -2 where id = {old}; select pg_sleep(0.01); rollback",
+    "update berths set id = {new} where id = {old}",
+]
+
+
+class Writer(threading.Thread):
+    """An application that writes all the time."""
+
+    def __init__(self, server, seed: int):
+        super().__init__(daemon=True)
+        self.session, self.picks = server.session(), random.Random(seed)
+        self.is_to_stop, self.written, self.seed = threading.Event(), 0, seed
+
+    def run(self):
+        new = self.seed * 1_000_000
+        while not self.is_to_stop.wait(0.002):
+            new += 1
+            values = {"new": new, "old": self.picks.randrange(1, 400), "salt": self.picks.randrange(1000)}
+            self.session.stdin.write(self.picks.choice(WRITES).format(**values) + ";\n")
+            self.session.stdin.flush()
+            self.written += 1
+
+    def stop(self):
+        self.is_to_stop.set()
+        self.join()
+        printed, _ = self.session.communicate()
+        assert self.session.returncode == 0, printed
+
+
+@pytest.fixture(scope="module")
+def harbour(workshop):
+    with serving("harbour") as server:
+        server.sql(
+            """
+            create table berths (id bigint primary key, name text, weight numeric(12, 2), seen timestamptz, note text);
+            insert into berths
+            select n, 'berth ' || n, n / 4.0, timestamptz '2024-01-01 12:00Z' + n * interval '1 us', null
+            from generate_series(1, 400) as n;
+            """
+        )
+        extraction.enable(workshop.spark, TABLE)
+        with pytest.raises(UsageError, match=r"no feed of exports is declared .* add-table exports_harbour.berths"):
+            live_export.export(workshop.spark, TABLE)
+        settings = {"role": "export", "positions": "changelog_harbour"}
+        workshop.add_table("exports_harbour.berths", None, None, "csv", settings)
+        yield server
+
+
+def built(workshop):
+    extraction.extract(workshop.spark, TABLE)
+    workshop.land("exports_harbour")
+    workshop.build("+berths", "stg_exports_harbour__berths", command="run")
+
+
+def reconcile(workshop):
+    (found,) = reconciliation.reconcile(workshop.spark, ("berths",)).comparisons
+    return found
+
+
+def test_an_export_while_the_application_writes(workshop, harbour):
+    writers = [Writer(harbour, seed) for seed in (1, 2, 3)]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(3):
+            before = sum(writer.written for writer in writers)
+            (line,) = live_export.export(workshop.spark, TABLE)
+            assert " rows as of 1/" in line
+            extraction.extract(workshop.spark, TABLE)
+            assert sum(writer.written for writer in writers) > before
+    finally:
+        for writer in writers:
+            writer.stop()
+    assert sum(writer.written for writer in writers) > 100
+    built(workshop)
+    # everything that was written behind the newest export is taken back
+    found = reconcile(workshop)
+    assert (found.verdict, found.not_checked) == (PASS, []), found.samples
+    assert found.compared.startswith("as of the position, ")
+    # as of its newest change the lake is ahead of the export: the control
+    newest = workshop.value("select max(change_sequence_number) from berths_changes where rejection_reason is null")
+    (found,) = reconciliation.reconcile(workshop.spark, ("berths",), f"sequence:{newest}").comparisons
+    assert found.verdict == FAIL
+    live_export.export(workshop.spark, TABLE)
+    built(workshop)
+    found = reconcile(workshop)
+    assert (found.verdict, found.counts["equal"]["keys"]) == (PASS, found.export_rows)
+    assert int(harbour.sql("select count(*) from berths")[0]) == found.export_rows
+
+
+FAULTS = {
+    "value_differs": "update {table} set weight = weight + 0.01 where id = {key}",
+    "missing_in_lake": "delete from {table} where id = {key}",
+    "extra_in_lake": "insert into {table} select {columns} from {table} where id = {key}",
+    "duplicate_in_lake": "insert into {table} select * from {table} where id = {key}",
+}
+
+
+@pytest.mark.parametrize("verdict", FAULTS)
+def test_each_kind_of_fault_is_found_and_named(workshop, harbour, verdict):
+    table, key = "lake.berths_merged", workshop.value("select min(id) from berths where weight is not null")
+    version = workshop.version(table)
+    columns = ", ".join("-1L as id" if c == "id" else c for c in workshop.spark.table(table).columns)
+    statement = FAULTS[verdict].format(table=table, key=key, columns=columns)
+    workshop.spark.sql(statement)
+    found = reconcile(workshop)
+    workshop.spark.sql(f"restore table {table} to version as of {version}")
+    assert found.verdict == FAIL
+    assert found.keys(verdict) == found.differences == 1
+    assert [sample["verdict"] for sample in found.samples] == [verdict]
+    assert found.samples[0]["key"]["id"] == str(-1 if verdict == "extra_in_lake" else key)

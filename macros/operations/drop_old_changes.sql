@@ -47,8 +47,10 @@
                 {%- for column in key %}
                 {{ column }},
                 {%- endfor %}
-                -- what is lower than a whole row or a delete says nothing any more
-                max(case when is_deleted or present_columns is null then {{ total_order('log') }} end) as last_whole,
+                -- what is lower than an old whole row or delete says nothing any more, not even of the time of the young ones
+                max(
+                    case when {{ is_old }} and (is_deleted or present_columns is null) then {{ total_order('log') }} end
+                ) as last_whole,
                 max_by(is_deleted, {{ total_order('log') }}) as is_gone,
                 bool_and({{ is_old }}) as is_old
             from {{ log }} as log

@@ -7,7 +7,15 @@
             select
                 {{ _stays_pending(entity) }} as is_pending,
                 false as is_new,
-                {{ _columns_of_change(entity) | join(', ') }}
+                {%- for column in _columns_of_change(entity) %}
+                {%- if column == 'log_batch' %}
+                -- all changes of the key are in the row: none of them is taken in again
+                max(log_batch) over (partition by {{ entity_key(entity) | join(', ') }}) as log_batch
+                {%- else %}
+                {{ column }}
+                {%- endif %}
+                {{- ',' if not loop.last }}
+                {%- endfor %}
             from {{ log }}
             where
                 rejection_reason is null

@@ -2,14 +2,16 @@
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
-    {#- The declared columns of the model, so that a column that went missing is an error and not a PASS. -#}
+    {#- The declared columns of the model, so that a column that went missing is an error and not a PASS, and those it has. -#}
     {%- set node = _model_of(model) -%}
     {%- if not node -%}
         {{ exceptions.raise_compiler_error(
             "matches_export: " ~ model ~ " is no model of the project; name the columns to compare with `columns:`."
         ) }}
     {%- endif -%}
-    {{ return(node.columns.keys() | reject('in', key) | list) }}
+    {%- set names = node.columns.keys() | list -%}
+    {%- set known = (names + key) | map('lower') | list -%}
+    {{ return((names + _types_of(model).keys() | reject('in', known) | list) | reject('in', key) | list) }}
 {%- endmacro -%}
 
 {%- macro _declared_rules(model) -%}

@@ -52,14 +52,14 @@
         'where': where,
         'key': key,
         'columns': columns,
-        'not_compared': (declared + model.columns.keys() | list) | unique | reject('in', names) | list,
+        'not_compared': declared | reject('in', names) | list,
         'sensitive': sensitive,
         'feed': source.feed,
         'source_table': source.table,
         'raw': source.raw | string if source.raw else none,
         'positions': source.positions,
         'log': log | string if has_log else none,
-        'log_key': entity_key(model.name) if has_history else none,
+        'log_key': dict(zip(_own_names(model.name, entity_key(model.name)), entity_key(model.name))) if has_history else {},
         'sequence': sequence_of_position('position', source.positions) if source.positions else none,
         'rows_at_position': _rows_at_position(model, marks.position) if has_history else none,
         'rows_of_log': rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
@@ -115,6 +115,12 @@ left semi join changed_since using ({{ _own_names(entity, key) | join(', ') }})
 {%- macro _versions_between(model, start, end) -%}
     {%- set entity = model.name -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
+    {%- set accepted %}rejection_reason is null
+    and change_sequence_number >= '{{ start }}0'
+    and change_sequence_number < '{{ end }}0'
+    {%- endset -%}
+    {%- set truncated = "(select count(*) > 0 from " ~ log ~ " where change_type = 'truncate' and " ~ accepted | replace('\n   ', '') ~ ")"
+        if entity_setting(entity, 'truncates', false) else 'false' -%}
 with
 
 before as (
@@ -123,9 +129,13 @@ before as (
 
 )
 
-select {{ _own_names(entity) | join(', ') }}, false as is_gone, true as is_before
+select
+    {{ _own_names(entity) | join(', ') }},
+    false as is_gone,
+    true as is_before,
+    true as is_whole,
+    {{ truncated }} as is_truncated
 from before
-{%- if not entity_setting(entity, 'partial_images', false) %}
 
 union all
 
@@ -134,14 +144,13 @@ select
     {{ column.name }}{{ ' as ' ~ own_name(column.name) if own_name(column.name) != column.name }},
     {%- endfor %}
     is_deleted as is_gone,
-    false as is_before
+    false as is_before,
+    {{ 'present_columns is null' if entity_setting(entity, 'partial_images', false) else 'true' }} as is_whole,
+    {{ truncated }} as is_truncated
 from {{ log }}
 where
-    rejection_reason is null
-    and change_type <> 'truncate'
-    and change_sequence_number >= '{{ start }}0'
-    and change_sequence_number < '{{ end }}0'
-{%- endif %}
+    change_type <> 'truncate'
+    and {{ accepted }}
 {%- endmacro -%}
 
 {%- macro _own_names(entity, names=none) -%}

@@ -71,7 +71,7 @@ def plan_of(spark, export: str) -> dict:
         "where": None,
         "sensitive": [],
         "log": None,
-        "log_key": None,
+        "log_key": {},
     }
 
 

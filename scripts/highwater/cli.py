@@ -107,7 +107,7 @@ def build(hold, arguments):
             return
         last_build.forget()
         if hold:
-            status = publish.build_held(list(arguments))
+            status = publish.build_held(session(), list(arguments))
         else:
             status = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)])
         if status:

@@ -6,6 +6,13 @@ from contextlib import contextmanager
 from highwater.errors import CheckError, UsageError
 
 DRIVER = "org.postgresql.Driver"
+# what a value looks like as text depends on these
+FORMS_OF_TEXT = (
+    "set timezone = 'UTC'",
+    "set bytea_output = 'hex'",
+    "set extra_float_digits = 1",
+    "set intervalstyle = 'postgres'",
+)
 
 
 def connection_settings(feed: str) -> dict[str, str]:
@@ -17,13 +24,16 @@ def connection_settings(feed: str) -> dict[str, str]:
     """
     prefix = f"HIGHWATER_{feed.partition('_')[2].upper()}"
     url = os.environ.get(f"{prefix}_URL", "")
+    if "password=" in url or "@" in url.partition("?")[0]:
+        raise UsageError(
+            f"{prefix}_URL carries a user or a password; put them into {prefix}_USER and {prefix}_PASSWORD, "
+            "where no log shows them."
+        )
     if not url.startswith("jdbc:postgresql://"):
         found = f"is {url.partition('?')[0]!r}" if url else "is not set"
         raise UsageError(
             f"{prefix}_URL {found}; it must say where the database is: jdbc:postgresql://<host>:<port>/<database>."
         )
-    if "password=" in url:
-        raise UsageError(f"{prefix}_URL carries a password; put it into {prefix}_PASSWORD, where no log shows it.")
     user = os.environ.get(f"{prefix}_USER")
     if not user:
         raise UsageError(f"{prefix}_USER is not set; it must be a user of the database.")
@@ -48,6 +58,9 @@ class Database:
             driver = spark.sparkContext._jvm.org.postgresql.Driver()
             self.connection = driver.connect(settings["url"], properties)
             self.connection.setAutoCommit(False)
+        for form in FORMS_OF_TEXT:
+            self.run(form)
+        self.commit()
 
     @contextmanager
     def errors(self):
@@ -109,6 +122,13 @@ class Database:
         with self.errors():
             self.connection.rollback()
             self.connection.close()
+
+
+def reason_of(error: Exception) -> str:
+    """Return the line of an error of Spark's reader in which the database says what is wrong."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = next((line for line in lines if "PSQLException: " in line), lines[0])
+    return told.rpartition("PSQLException: ")[2]
 
 
 def quoted(name: str) -> str:

@@ -10,10 +10,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from highwater import landing
 from highwater.add_table import add_table, logged_tables
-from highwater.database import Database, connection_settings, quoted
-from highwater.errors import UsageError
+from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
+from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds
 from highwater.rebuild import settings_of
 
@@ -62,14 +65,20 @@ RECORD_CHANGE = """
             );
 """
 
+# Whoever changes the table may have set them to anything.
+SET_TEXTS = " ".join(FORMS_OF_TEXT)
+
+# Triggers run in the order of their names: a change that another trigger makes in turn is recorded after its cause.
+TRIGGER = "!highwater_capture"
+
 # Whoever changes the table needs no right on the changelog: the function has its owner's.
 FUNCTION = (
-    """
-    create function {function}() returns trigger language plpgsql security definer
-    set search_path = pg_catalog set timezone = 'UTC' as $capture$
+    f"""
+    create function {{function}}() returns trigger language plpgsql security definer
+    set search_path = pg_catalog {SET_TEXTS} as $capture$
     begin
         if tg_op = 'TRUNCATE' then
-            insert into {changelog} (change_type) values ('truncate');
+            insert into {{changelog}} (change_type) values ('truncate');
         else"""
     + RECORD_CHANGE
     + """
@@ -81,16 +90,16 @@ FUNCTION = (
 )
 
 # An insert-only capture refuses what it could not show.
-INSERTS = """
-    create function {function}() returns trigger language plpgsql security definer
-    set search_path = pg_catalog set timezone = 'UTC' as $capture$
+INSERTS = f"""
+    create function {{function}}() returns trigger language plpgsql security definer
+    set search_path = pg_catalog {SET_TEXTS} as $capture$
     begin
         if tg_op <> 'INSERT' then
             raise exception '%.% is captured as insert-only by highwater: % is refused',
                 tg_table_schema, tg_table_name, tg_op
             using hint = 'Capture it by the method changelog to change and delete rows.';
         end if;
-        insert into {changelog} (change_type, row_after) values ('insert', to_jsonb(new));
+        insert into {{changelog}} (change_type, row_after) values ('insert', to_jsonb(new));
         return null;
     end
     $capture$
@@ -266,11 +275,12 @@ def columns_of(database: Database, names: Names) -> list[tuple[str, str, str]]:
 def call_after_changes(database: Database, table: str, trigger: str, function: str) -> None:
     """Make the triggers that call a function after every changed row of a table, and after it is truncated."""
     database.run(
-        f"create trigger {trigger} after insert or update or delete on {table} "
+        f"create trigger {quoted(trigger)} after insert or update or delete on {table} "
         f"for each row execute function {function}()"
     )
     database.run(
-        f"create trigger {trigger}_truncate after truncate on {table} for each statement execute function {function}()"
+        f"create trigger {quoted(trigger + '_truncate')} after truncate on {table} "
+        f"for each statement execute function {function}()"
     )
 
 
@@ -331,6 +341,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
                 f"{names.source} has no primary key; say which columns identify a row, for example "
                 f"--key {columns[0][0]}."
             )
+        _refuse_what_triggers_cannot_tell(database, names)
         unknown = [column for column in chosen if column not in types]
         if unknown:
             raise UsageError(f"{names.source} has no column {unknown[0]!r}; it has: {', '.join(types)}.")
@@ -354,7 +365,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
         if method in FUNCTIONS:
             database.run(CHANGELOG.format(changelog=names.changelog))
             database.run(FUNCTIONS[method].format(function=names.function, changelog=names.changelog))
-            call_after_changes(database, names.source, "highwater_capture", names.function)
+            call_after_changes(database, names.source, TRIGGER, names.function)
         record_capture(database, names, method, chosen, landed)
         database.commit()
     captured = f"changes are captured in {names.changelog} from now on."
@@ -363,6 +374,25 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
     lines.append(f"{name}: {captured}")
     selected = " ".join(f"+{entity}" for entity in entities_of(feed, table))
     return [*lines, *extract(spark, name), f"Now run: highwater build --select {selected}"]
+
+
+def _refuse_what_triggers_cannot_tell(database: Database, names: Names) -> None:
+    if database.rows(
+        "select 1 from pg_index where indrelid = to_regclass(?) and indisprimary and not indimmediate", names.source
+    ):
+        raise UsageError(
+            f"the primary key of {names.source} is deferrable: two rows may share a key for a while, and the order of "
+            "their changes does not tell which one stays. Declare it not deferrable."
+        )
+    virtual = database.rows(
+        "select attname from pg_attribute where attrelid = to_regclass(?) and attgenerated = 'v' order by attnum",
+        names.source,
+    )
+    if virtual:
+        raise UsageError(
+            f"{names.source}: the column {virtual[0][0]} is generated and not stored, so triggers do not see its "
+            "values. Declare it stored."
+        )
 
 
 def extract(spark, name: str) -> list[str]:
@@ -523,10 +553,12 @@ def _land(spark, feed: Feed, table: str, file: str, query: str, position: str | 
     started = time.monotonic()
     number, at = landing.next_batch(spark, feed)
     reader = spark.read.format("jdbc").options(**connection_settings(feed.name))
-    frame = reader.options(query=query, fetchsize="10000", sessionInitStatement="set timezone = 'UTC'").load()
-    frame = frame.persist()
     try:
-        count = frame.count()
+        frame = reader.options(query=query, fetchsize="10000", sessionInitStatement="; ".join(FORMS_OF_TEXT)).load()
+        count = frame.persist().count()
+    except (PySparkException, Py4JJavaError) as error:
+        raise CheckError(f"{feed.name}/{table} was not read: {reason_of(error)}") from None
+    try:
         entry = landing.entry_of_file(spark, "file", table, file, file_records=count, source_position=position)
         records = frame.select(
             f.lit("record").alias("entry"),

@@ -48,11 +48,13 @@ def export(spark, name: str) -> list[str]:
         # waits for those who are writing; nobody else writes until the transaction of the export has begun
         gate.run(f"lock table {names.source} in share mode")
         database.run("set transaction isolation level repeatable read, read only")
+        # a truncate, which snapshots do not see, waits until the export has ended
+        database.run(f"lock table {names.source} in access share mode")
         ((waiting,),) = database.rows(f"select max(change_number) from {names.changelog}")
         gate.rollback()
         path, rows = _write(spark, database, exports[0], names, table, columns)
-    # numbers that were rolled back are nobody's position
-    position = waiting or _landed(spark, declared[feed], table, capture.number)
+    # numbers that were rolled back are nobody's position; a lower one may be committed after a higher one has landed
+    position = max(int(waiting or 0), _landed(spark, declared[feed], table, capture.number))
     _declare(path, f"{capture.number}/{position}")
     path.with_suffix(".tmp").rename(path)
     return [f"{path}: {rows:,} row{'s'[: rows != 1]} as of {capture.number}/{position}"]

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from highwater.add_table import contract, reserved_columns
-from highwater.database import Database, connection_settings, quoted
+from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
 from highwater.errors import CheckError, UsageError
 from highwater.extract import (
     CAPTURES,
@@ -40,17 +40,20 @@ POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | 
     "string": "text",
 }
 
+# The application's own trigger is not taking a row away.
+NOT_TAKEN = "current_setting('highwater.takes', true) is distinct from 'on'"
+
 # What is behind the view; a truncate of it would be one of the whole table in the lake. The application's own trigger
 # takes a row away that has become its own, and that is no change of the patch.
 FUNCTION = (
     """
     create function {function}() returns trigger language plpgsql security definer
-    set search_path = pg_catalog set timezone = 'UTC' as $patch$
+    set search_path = pg_catalog {texts} as $patch$
     begin
         if tg_op = 'TRUNCATE' {or_no_insert} then
             raise exception '% is refused in a patch of {label}', tg_op using hint = '{hint}';
         end if;
-        if pg_trigger_depth() > 1 then
+        if current_setting('highwater.takes', true) = 'on' then
             return null;
         end if;
         {not_twice}"""
@@ -73,7 +76,7 @@ WAIT = """
     create function {function}() returns trigger language plpgsql security definer
     set search_path = pg_catalog as $patch$
     begin
-        if pg_trigger_depth() = 1 then
+        if {not_taken} then
             if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
                 raise exception 'a patch of {label} is changed in transactions of the isolation read committed'
                 using hint = 'Others do not see what was committed since they began.';
@@ -90,7 +93,9 @@ TAKE_AWAY = """
     create function {function}() returns trigger language plpgsql security definer
     set search_path = pg_catalog as $patch$
     begin
+        perform set_config('highwater.takes', 'on', true);
         delete from {rows} as patched where {as_new};
+        perform set_config('highwater.takes', 'off', true);
         return null;
     end
     $patch$
@@ -269,7 +274,7 @@ def _load(chosen, feed: Feed, names: Names, columns: list[_Column]) -> None:
     try:
         named.write.format("jdbc").options(**options).mode("append").save()
     except (PySparkException, Py4JJavaError) as error:
-        raise CheckError(f"the chosen rows were not loaded: {str(error).splitlines()[0]}") from None
+        raise CheckError(f"the chosen rows were not loaded: {reason_of(error)}") from None
 
 
 def _same_key(key: list[str], left: str, right: str) -> str:
@@ -295,16 +300,19 @@ def _record_changes(database, names: Names, name: str, entity: str, key: list[st
     database.run(
         FUNCTION.format(
             function=record,
+            texts=" ".join(FORMS_OF_TEXT),
             changelog=names.changelog,
             not_twice=not_twice if captured else "",
-            or_no_insert="or tg_op <> 'INSERT' and pg_trigger_depth() = 1" if insert_only else "",
+            or_no_insert="or tg_op <> 'INSERT' and current_setting('highwater.takes', true) is distinct from 'on'"
+            if insert_only
+            else "",
             label=_text(name),
             hint=_text(f"{entity} declares insert_only." if insert_only else "Delete the rows."),
         )
     )
     call_after_changes(database, names.patch_rows, "highwater_patch", record)
     if captured:
-        database.run(WAIT.format(function=wait, source=names.source, label=_text(name)))
+        database.run(WAIT.format(function=wait, source=names.source, label=_text(name), not_taken=NOT_TAKEN))
         database.run(
             f"create trigger highwater_patch_wait before insert or update or delete on {names.patch_rows} "
             f"for each statement execute function {wait}()"

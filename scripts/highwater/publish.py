@@ -21,17 +21,17 @@ def publish_groups() -> dict[str, list[str]]:
     return groups
 
 
-def build_held(arguments: list[str]) -> int:
+def build_held(spark, arguments: list[str]) -> int:
     """Build everything, but publish a group only when the checks of what it would show have passed.
 
     The logs are built first. The views of each group are then built in the schema `lake_candidate`, as they would
     be after publishing, and their tests run there. Readers of `lake` see the old rows all the while.
 
     Arguments:
-        arguments: options of dbt for each step; no selection.
+        spark: the session. arguments: options of dbt for each step; no selection.
     Returns: 0 done, 1 a model or test outside the groups failed, 2 dbt could not do it.
-    Raises: UsageError when there is no group or the arguments select; CheckError naming the groups that keep their
-        old rows.
+    Raises: UsageError when there is no group, one has not been built yet, or the arguments select; CheckError naming
+        the groups that keep their old rows.
     """
     groups = publish_groups()
     if not groups:
@@ -39,6 +39,17 @@ def build_held(arguments: list[str]) -> int:
     selecting = [word for word in arguments if word.partition("=")[0] in SELECTING]
     if selecting:
         raise UsageError(f"--hold builds everything in its own order and takes no {selecting[0]}.")
+    unbuilt = [
+        f"{entity}_merged"
+        for entities in groups.values()
+        for entity in entities
+        if not spark.catalog.tableExists(f"lake.{entity}_merged")
+    ]
+    if unbuilt:
+        raise UsageError(
+            f"{', '.join(unbuilt)}: not built yet, so there is no old state that readers could keep. "
+            "Build once without --hold."
+        )
     options = [*dbt.WITHOUT_UNIT_TESTS, *arguments]
     leave = ["--exclude", dbt.TESTS_OF_MACROS]
     behind = {group: f"{group}_publications+" for group in groups}

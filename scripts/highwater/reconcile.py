@@ -15,6 +15,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from highwater import dbt
 from highwater.add_table import logged_tables
 from highwater.compact import newest_version
@@ -141,24 +144,20 @@ def reconcile(spark, tables: tuple[str, ...] = (), as_of: str | None = None) -> 
     from importlib.metadata import version
 
     known = [entity for entity, _ in logged_tables() if list(Path("models/marts").glob(f"**/{entity}.sql"))]
-    plans = {}
+    plans: dict[str, list] = {}
     for plan in _plans(tables):
-        plans.setdefault(plan["table"], plan)
+        plans.setdefault(plan["table"], []).append(plan)
     for table in tables:
         if table not in plans and table not in known:
             raise UsageError(f"there is no table {table!r}; tables are: {', '.join(sorted({*known, *plans}))}.")
     run = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
     comparisons = []
     for table in tables or sorted({*known, *plans}):
-        started = time.monotonic()
-        if table not in plans:
-            comparison = Comparison(table, not_checked=[WITHOUT_EXPORT])
-        elif "error" in plans[table]:
-            comparison = Comparison(table, not_checked=[plans[table]["error"]])
-        else:
-            comparison = _compare(spark, plans[table], as_of, run)
-        comparison.seconds = round(time.monotonic() - started, 1)
-        comparisons.append(comparison)
+        for plan in plans.get(table, [{"table": table, "error": WITHOUT_EXPORT}]):
+            started = time.monotonic()
+            comparison = _compare_or_say_why(spark, plan, as_of, run)
+            comparison.seconds = round(time.monotonic() - started, 1)
+            comparisons.append(comparison)
     found = Reconciliation(run, comparisons, spark.version, version("highwater"))
     _append(spark, found)
     return found
@@ -199,6 +198,19 @@ def _ask_dbt(tables) -> tuple[list[dict] | None, str]:
     return told, ""
 
 
+def _compare_or_say_why(spark, plan: dict, as_of: str | None, run: str) -> Comparison:
+    """Compare one table with its export; where that is not possible the others are compared all the same."""
+    if "error" in plan:
+        return Comparison(plan["table"], not_checked=[plan["error"]])
+    try:
+        return _compare(spark, plan, as_of, run)
+    except (PySparkException, Py4JJavaError) as error:
+        # the words of an error may quote values
+        words = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        words = words if plan["sensitive"] else str(error).splitlines()[0]
+        return Comparison(plan["table"], export=plan["export"], not_checked=[f"it could not be compared: {words}"])
+
+
 def _compare(spark, plan: dict, as_of: str | None, run: str) -> Comparison:
     """Compare one table with its export."""
     found = Comparison(plan["table"], export=plan["export"])
@@ -215,16 +227,18 @@ def _compare(spark, plan: dict, as_of: str | None, run: str) -> Comparison:
         return found
     window = _positions(spark, plan, found, as_of)
     known = list(found.not_checked), list(found.notes)
-    for attempt in (1, 2):
+    for _attempt in (1, 2):
         found.not_checked, found.notes = list(known[0]), list(known[1])
         before = _versions(spark, plan)
         rows = _rows_of_lake(spark, plan, found, window)
         adds_up = count(spark, plan, found, rows, window, run)
-        if adds_up and (found.differences == 0 or _versions(spark, plan) == before):
+        is_stable = adds_up and (found.differences == 0 or _versions(spark, plan) == before)
+        if is_stable:
             break
-        if attempt == 2:
-            found.not_checked.append("the table changed while it was compared; run it again")
-    _conclude(found, plan.get("is_behind", False), _unreadable(spark, plan, found))
+    if not is_stable:
+        found.not_checked.append("the table changed while it was compared; run it again")
+    may_be_late = not is_stable or plan.get("is_behind", False)
+    _conclude(found, may_be_late, _unreadable(spark, plan, found))
     return found
 
 
@@ -263,10 +277,16 @@ def _positions(spark, plan: dict, found: Comparison, as_of: str | None) -> list[
     frame = spark.createDataFrame([(each,) for each in given], "position string").coalesce(1)
     sequences = [row.s for row in frame.selectExpr(f"{plan['sequence']} as s").collect()]
     if None in sequences:
-        found.notes.append(
+        words = (
             f"the position {found.position} is none that {plan['positions']} has; write it as its records do, or as "
             "sequence:<change_sequence_number>"
         )
+        if as_of:
+            raise UsageError(f"--as-of: {words}.")
+        found.notes.append(words)
+        return []
+    if not plan["rows_at_position"]:
+        found.notes.append(f"{plan['table']} has no log of changes, so it is compared as it is now")
         return []
     found.sequence = BETWEEN.join(sequences)
     return sequences
@@ -284,16 +304,18 @@ def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> st
         found.newest_log_batch = spark.sql(f"select max(log_batch) from {plan['log']}").first()[0]
     if not window:
         return plan["lake"]
-    if not plan["rows_at_position"]:
-        found.notes.append(f"{plan['table']} has no log of changes, so it is compared as it is now")
-        return plan["lake"]
     end = window[-1]
     facts = _facts_of_log(spark, plan, end)
     applied = facts["applied"]
-    if facts["is_whole"]:
+    waiting = _waiting(spark, plan)
+    if facts["is_whole"] and not waiting:
         applied = max(filter(None, [applied, _applied_of_stream(spark, plan)]), default=None)
-    plan["is_behind"] = applied is None or applied < end
-    if plan["is_behind"]:
+    plan["is_behind"] = applied is None or applied < end or bool(waiting) or (facts["lowest"] or f"{end}0") < f"{end}0"
+    if waiting:
+        found.not_checked.append(f"{waiting:,} records have landed and wait for a build")
+    elif facts["lowest"] and facts["lowest"] < f"{end}0":
+        found.not_checked.append("changes up to the position are in the log and wait to be taken in; build")
+    elif plan["is_behind"]:
         found.not_checked.append(
             f"the changes that have been applied end at {applied or 'nothing'}, before the position of the export "
             f"({end}); land what comes after, and build"
@@ -318,6 +340,7 @@ def _facts_of_log(spark, plan: dict, end: str) -> dict:
         select
             log_batch,
             max(change_sequence_number) as highest,
+            min(change_sequence_number) filter (where verdict = 'applied') as lowest,
             count_if(verdict = 'applied') as applied,
             count_if(change_sequence_number >= '{end}0') as later,
             count_if(change_sequence_number >= '{end}0' and change_type = 'truncate') as truncates
@@ -331,6 +354,7 @@ def _facts_of_log(spark, plan: dict, end: str) -> dict:
     return {
         "applied": max((batch.highest for batch in batches if batch.log_batch not in waiting), default=None),
         "is_whole": not waiting,
+        "lowest": min((batch.lowest for batch in batches if batch.log_batch in waiting), default=None),
         "later": sum(batch.later for batch in batches),
         "truncates": sum(batch.truncates for batch in batches),
     }
@@ -467,37 +491,57 @@ def _settle(spark, plan: dict, found: Comparison, window: list[str], run: str) -
 
 
 def _settle_window(spark, plan: dict, found: Comparison, window: list[str]) -> None:
-    """A key that changed while the export was taken may be there as any version of it that was valid meanwhile."""
+    """A key that changed while the export was taken may be there as any version of it that was valid meanwhile.
+
+    The lake has to have what it had at the end, whatever the export has.
+    """
     select = plan["versions"].replace(plan["marks"]["start"], window[0]).replace(plan["marks"]["position"], window[1])
     spark.sql(select).createOrReplaceTempView("highwater_versions")
+    spark.sql(plan["rows_of_log"].replace(plan["marks"]["position"], window[1])).createOrReplaceTempView(
+        "highwater_rows_at_end"
+    )
     key = [column for column in plan["columns"] if column["name"] in plan["key"]]
     values = [column for column in plan["columns"] if column["name"] not in plan["key"]]
     keys = ", ".join(f"{column['lake_by_rules']} as {column['name']}" for column in key)
     names = ", ".join(plan["key"])
     form = ", ".join(f"{column['lake_by_rules']} as {column['name']}" for column in values)
     compared = "export_values" if not found.rules else None
+    group = ", ".join(column["lake_by_rules"] for column in key)
+    whole = f"collect_list(if(is_gone or not is_whole, null, array(struct({form}))))" if values else "array()"
     versions = f"""
         select
             {keys},
-            {f"collect_list(if(is_gone, null, array(struct({form}))))" if values else "array()"} as versions,
-            max(is_gone) or not bool_or(is_before) as may_be_gone,
-            count(*) > 1 or bool_or(not is_before) as has_moved
-        from highwater_versions group by {", ".join(column["lake_by_rules"] for column in key)}
+            {whole} as versions,
+            max(is_gone or is_truncated) or not bool_or(is_before) as may_be_gone,
+            bool_or(is_truncated or not is_before) as has_moved
+        from highwater_versions group by {group}
     """
-    same = " and ".join(f"differences.{name} <=> versions.{name}" for name in plan["key"])
+    held = ", ".join(f"{column['lake']} as {column['name']}" for column in (plan["columns"] if found.rules else values))
+    at_end = f"""
+        select {keys}, {f"any_value(array(struct({held})))" if held else "cast(null as array<string>)"} as should_be
+        from highwater_rows_at_end group by {group}
+    """
+
+    def same(side: str) -> str:
+        return " and ".join(f"differences.{name} <=> {side}.{name}" for name in plan["key"])
+
     equals = f"array_contains(versions, {compared})" if values and compared else "false"
     spark.sql(
         f"""
         select
             differences.* except (verdict),
             case
-                when coalesce(has_moved, false) and (
-                    (export_rows = 1 and {equals}) or (export_rows = 0 and may_be_gone)
-                ) then 'in_flight'
+                when
+                    coalesce(has_moved, false)
+                    and lake_rows = if(is_there, 1, 0)
+                    and (lake_rows = 0 or lake_values <=> should_be)
+                    and ((export_rows = 1 and {equals}) or (export_rows = 0 and may_be_gone))
+                    then 'in_flight'
                 else verdict
             end as verdict
         from {DIFFERENCES} as differences
-        left join ({versions}) as versions on {same}
+        left join ({versions}) as versions on {same("versions")}
+        left join (select true as is_there, * from ({at_end})) as at_end on {same("at_end")}
         """
     ).createOrReplaceTempView(DIFFERENCES)
     moved = spark.sql(f"select count(*) from {DIFFERENCES} where verdict = 'in_flight'").first()[0]
@@ -519,7 +563,7 @@ def _settle_by_the_last_run(spark, plan: dict, found: Comparison, run: str, diff
         last = (
             spark.read.format("delta")
             .load(str(path))
-            .where(f"table_name = '{found.table}'")
+            .where(f"table_name = '{found.table}' and run < '{run}'")
             .selectExpr("max_by(struct(*), run) as last")
             .first()
             .last
@@ -556,7 +600,7 @@ def _causes(spark, plan: dict, found: Comparison) -> list[dict]:
     waiting = _waiting(spark, plan)
     if waiting and (missing or found.keys("value_differs")):
         causes.append(_cause("late tail", None, waiting, None, "records have landed and wait for a build"))
-    if (missing or extra) and plan["log_key"]:
+    if (missing or extra) and plan["log_key"] and set(plan["log_key"]) == set(plan["key"]):
         causes += _causes_in_log(spark, plan, missing, extra)
     if missing and len(plan["key"]) == 1:
         (key,) = plan["key"]
@@ -627,7 +671,7 @@ def _waiting(spark, plan: dict) -> int:
 
 def _causes_in_log(spark, plan: dict, missing: int, extra: int) -> list[dict]:
     """Return causes that the last change of a key in the log tells."""
-    keys = ", ".join(f"{log} as {own}" for log, own in zip(plan["log_key"], plan["key"], strict=True))
+    keys = ", ".join(f"{log} as {own}" for own, log in plan["log_key"].items())
     row = spark.sql(
         f"""
         select
@@ -639,7 +683,7 @@ def _causes_in_log(spark, plan: dict, missing: int, extra: int) -> list[dict]:
         from {DIFFERENCES}
         left join (
             select {keys}, max_by(struct(is_deleted), change_sequence_number) as last
-            from {plan["log"]} where rejection_reason is null group by {", ".join(plan["log_key"])}
+            from {plan["log"]} where rejection_reason is null group by {", ".join(plan["log_key"].values())}
         ) using ({", ".join(plan["key"])})
         """
     ).first()
@@ -798,15 +842,15 @@ def _unreadable(spark, plan: dict, found: Comparison) -> int:
     return sum(row.rows for row in rows)
 
 
-def _conclude(found: Comparison, is_behind: bool, unreadable: int) -> None:
+def _conclude(found: Comparison, may_be_late: bool, unreadable: int) -> None:
     """Give the verdict.
 
     Arguments:
-        is_behind: the lake has not applied all changes up to the position of the export.
+        may_be_late: the lake has not applied all changes up to the position of the export, or changed meanwhile.
         unreadable: rows of the export that could not be read; as many rows of the lake may be theirs.
     """
     unexplained = found.differences - min(unreadable, found.keys("extra_in_lake"))
-    if unexplained and not is_behind:
+    if unexplained and not may_be_late:
         found.verdict = FAIL
     elif found.not_checked or found.differences:
         found.verdict = INCONCLUSIVE

@@ -9,6 +9,7 @@ from highwater import dbt
 from highwater.add_table import logged_tables
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, days, declared_feeds
+from highwater.publish import publish_groups
 from highwater.rebuild import declaration_of, settings_of
 
 # how far the ledger has counted the records of a feed in the log of an entity
@@ -48,6 +49,8 @@ def vacuum(spark, table: str | None = None) -> list[str]:
         if feed.retention_days and spark.catalog.tableExists(feed.raw_table):
             lines += _drop_records(spark, feed, known)
     names = [f"lake.{entity}_{layer}" for entity in entities for layer in ("changes", "merged", "history")]
+    if not table:
+        names += ["lake.ledger", *(f"lake.{group}_publications" for group in publish_groups())]
     for name in filter(spark.catalog.tableExists, [*names, *(feed.raw_table for feed in feeds.values())]):
         done = spark.sql(f"optimize {name}").first()["metrics"]
         spark.sql(f"vacuum {name}")

@@ -23,7 +23,15 @@ RAW = """
         '{feed}' as feed,
         max(landed_at) as landed_at,
         max(landing_batch) as landed_batch,
-        max_by(source_position, landing_batch) as source_position,
+        -- of the newest capture the highest: what commits late is extracted late, and is lower
+        max_by(
+            source_position,
+            struct(
+                regexp_extract(source_file, '/capture-([0-9]+)/', 1),
+                try_cast(source_position as bigint),
+                landing_batch
+            )
+        ) as source_position,
         case
             when max_by(source_file, landing_batch) rlike '/capture-[0-9]+/rows-[0-9]+$'
                 then 'row-version, deletes are not seen'

@@ -94,19 +94,19 @@ def steps(workshop, changes):
     return seen
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_base_1_and_the_merge_of_changes_2(steps, changes, exported):
     assert steps[0][0] == state_after(changes[:500])
     assert steps[1][0] == exported
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_batch_twice_and_the_first_batch_after_the_second_change_nothing(steps, exported):
     assert steps[2][0] == exported
     assert steps[1][2] == steps[2][2]  # no version was written
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_base_as_the_lowest_sequence(steps, workshop, changes, exported):
     """An export of the source as of the start is one feed, the changes since are another; in either order."""
     assert steps[1][1] == state_after(changes[:800])

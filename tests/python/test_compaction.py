@@ -85,7 +85,7 @@ def pend(workshop):
     return moving
 
 
-@pytest.mark.parametrize("method", ["in-place", "full", "partitions"])
+@pytest.mark.parametrize("method", ["in-place", "full", pytest.param("partitions", marks=pytest.mark.soak)])
 def test_g3_g17_every_method_keeps_the_rows(world, method):
     moving = pend(world)
     before, untouched = view(world), files_of(world, "c")
@@ -136,6 +136,7 @@ def test_a_compaction_that_changes_rows_is_put_back(world, monkeypatch):
     assert view(world) == before and layers(world)[True] == 6
 
 
+@pytest.mark.soak
 def test_g6_stop_before_rewrite(world):
     version = world.version("cities_merged")
     words = compact(world.spark, "cities", method="full", stop_before_rewrite=True)
@@ -180,6 +181,7 @@ def test_g7_partitions_killed_after_any_step_and_run_again(world, monkeypatch):
             assert differing_rows(world.spark, "cities", first) == 0, (stopped_at, method)
 
 
+@pytest.mark.soak
 def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
     changes(world, [("UPDATE-INSERT", 18, "B", "a")])
     compact(world.spark, "cities")
@@ -191,6 +193,7 @@ def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
     ]
 
 
+@pytest.mark.soak
 def test_c6_two_rows_of_a_key_fail_the_batch_whole(world):
     """Pending rows are unique per key by construction; planted, the statement fails and writes nothing."""
     version = world.version("cities_merged")
@@ -202,6 +205,7 @@ def test_c6_two_rows_of_a_key_fail_the_batch_whole(world):
     world.spark.sql(f"restore table cities_merged to version as of {version}")
 
 
+@pytest.mark.soak
 def test_c8_a_partition_that_empties_and_fills_again(world):
     keys = [key for (key,) in world.rows("select id from cities where region = 'c'")]
     changes(world, [("DELETE", key, None, "c") for key in keys])
@@ -211,6 +215,7 @@ def test_c8_a_partition_that_empties_and_fills_again(world):
     assert world.rows("select id, name from cities where region = 'c'") == [(keys[0], "again")]
 
 
+@pytest.mark.soak
 def test_c9_below_the_threshold_nothing_happens(world):
     compact(world.spark, "cities")
     changes(world, [("UPDATE-INSERT", 21, "one", "a")])
@@ -221,6 +226,7 @@ def test_c9_below_the_threshold_nothing_happens(world):
     assert view(world) == before | {24: ("two", "a")}
 
 
+@pytest.mark.soak
 def test_c10_a_compaction_that_fails_after_a_batch_was_taken_in(world):
     """The batch stays taken in and the view is right; the build names the failure, the next one compacts."""
     path = world.folder / "macros/merge/compact_pending.sql"
@@ -242,6 +248,7 @@ def test_c10_a_compaction_that_fails_after_a_batch_was_taken_in(world):
         settings.write_text(rule)
 
 
+@pytest.mark.soak
 def test_partitions_need_a_partitioned_table(workshop, capfd):
     workshop.add_table(f"{FEED}.rivers", "id:int", "name:string")
     workshop.deliver(f"{FEED}.rivers", "a.json", [change("INSERT", "1", {"id": 1, "name": "n"})])
@@ -253,6 +260,7 @@ def test_partitions_need_a_partitioned_table(workshop, capfd):
     assert "is partitioned by is_pending only" in capfd.readouterr().out
 
 
+@pytest.mark.soak
 def test_partial_images_and_truncates_in_full(workshop):
     """The orders of single columns move with their rows; a truncate stays pending."""
     settings = {"connector": "postgresql", "layout": "records", "decimals": "string"}

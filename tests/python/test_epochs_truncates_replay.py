@@ -127,6 +127,7 @@ def test_a_resync_beats_what_came_before_and_empties_the_table(shop):
     assert rows(shop) == {8: ("8.00", "n"), 9: ("9.00", "n")}
 
 
+@pytest.mark.soak
 def test_replay_takes_what_is_accepted_now_once(shop):
     from highwater.replay import replay
 
@@ -157,6 +158,7 @@ def test_replay_takes_what_is_accepted_now_once(shop):
     assert "no rejected record" in replay(shop.spark, "bills")
 
 
+@pytest.mark.soak
 def test_t19_services_that_are_not_declared_cannot_be_compared(shop):
     folder = shop.landing / "tungsten_two"
     folder.mkdir(exist_ok=True)
@@ -186,6 +188,7 @@ def test_t19_services_that_are_not_declared_cannot_be_compared(shop):
     assert shop.rows("select * from parcels") == [(1, "b")]  # beta took over from alpha, whatever its numbers
 
 
+@pytest.mark.soak
 def test_t20_a_table_without_a_key_has_a_log_and_no_more(shop):
     with pytest.raises(UsageError, match=r"A table that has no key can have a log, but no merged table: --without-key"):
         shop.add_table("tungsten_two.notes", None, "text:string")

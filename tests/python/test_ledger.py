@@ -7,7 +7,7 @@ from highwater.status import status
 from highwater.status_page import page, pending_over_time
 from workshop import change
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 
 def adds_up(workshop, table="lake.ledger"):

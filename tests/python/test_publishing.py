@@ -119,6 +119,7 @@ def test_a_publication_waits_for_every_log(bank):
     assert bank.value("select max(log_batch) from accounts_merged") == 2
 
 
+@pytest.mark.soak
 def test_what_is_published_is_seen_before_and_after_it_is_taken_in(bank):
     assert seen(bank) == (6, 6)
     build(bank, "transfers_merged")
@@ -130,6 +131,7 @@ def test_what_is_published_is_seen_before_and_after_it_is_taken_in(bank):
 
 def test_a_query_that_meets_two_moments_fails(bank):
     """Negative control of the guard: the merged table is further than the publications."""
+    build(bank)
     version = bank.version("bank_publications")
     bank.spark.sql("delete from bank_publications where publication = 3")
     with pytest.raises(REFUSED, match=r"a publication came while this query was planned. Run it again"):
@@ -192,6 +194,7 @@ def test_readers_never_see_half_a_transaction(bank):
     print(f"{len(retries)} reads were refused")
 
 
+@pytest.mark.soak
 def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
     check = bank.folder / "tests/balances_agree.sql"
     check.write_text(
@@ -211,13 +214,13 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
         bank.deliver(f"{FEED}.accounts", "wrong.json", [change("UPDATE-INSERT", "6/1", {"id": 1, "balance": 999})])
         bank.land(FEED)
         with pytest.raises(CheckError, match=r"not published: bank. .* readers see what they saw before"):
-            build_held(["--quiet"])
+            build_held(bank.spark, ["--quiet"])
         assert seen(bank) == (15, 15)
         assert bank.value("select balance from lake_candidate.accounts") == 999
         assert not [words for words in statements if "bank_publications+" in words and "--select" in words[:4]]
         bank.deliver(f"{FEED}.accounts", "right.json", [change("UPDATE-INSERT", "6/2", {"id": 1, "balance": 21})])
         bank.land(FEED)
-        assert build_held(["--quiet"]) == 0
+        assert build_held(bank.spark, ["--quiet"]) == 0
         assert seen(bank) == (21, 21)
     finally:
         check.unlink()
@@ -234,11 +237,15 @@ def run(arguments):
 def test_hold_without_a_group_or_with_a_selection_is_refused(bank, monkeypatch):
     from highwater.errors import UsageError
 
+    with monkeypatch.context() as patched:
+        patched.setattr("highwater.publish.publish_groups", lambda: {"new": ["nothing_of_it"]})
+        with pytest.raises(UsageError, match=r"nothing_of_it_merged: not built yet.* Build once without --hold"):
+            build_held(bank.spark, [])
     with pytest.raises(UsageError, match="takes no --select"):
-        build_held(["--select", "accounts"])
+        build_held(bank.spark, ["--select", "accounts"])
     monkeypatch.setattr("highwater.publish.publish_groups", dict)
     with pytest.raises(UsageError, match="no publish group is declared"):
-        build_held([])
+        build_held(bank.spark, [])
 
 
 def bill(op, lsn, key, total="1"):
@@ -254,6 +261,7 @@ def bill(op, lsn, key, total="1"):
 UNAVAILABLE = "__debezium_unavailable_value"
 
 
+@pytest.mark.soak
 def test_partial_images_and_truncates_are_folded_before_they_are_taken_in(workshop):
     settings = {"connector": "postgresql", "layout": "records", "decimals": "string"}
     workshop.add_table("debezium_till.receipts", "id:int", "total:decimal(9,2),note:string", "debezium-json", settings)

@@ -1,7 +1,7 @@
 """dbt snapshot of an entity: a delete closes the version, a returning key opens a new one; beside it the history."""
 
 import pytest
-from workshop import change
+from workshop import change, in_soak
 
 pytestmark = pytest.mark.long
 
@@ -21,6 +21,7 @@ def deliver(workshop, operation, sequence, name, key=KEY):
     workshop.build("customers_snapshot", command="snapshot")
 
 
+@pytest.mark.soak
 def test_a_delete_closes_the_version_and_a_return_opens_a_new_one(workshop):
     workshop.build("customers_snapshot", command="snapshot")
     first = workshop.value(f"select name from customers where customer_id = {KEY}")
@@ -59,8 +60,12 @@ def test_versions_of_the_snapshot_are_some_of_the_history(workshop):
 @pytest.mark.parametrize(
     ("fault", "test"),
     [
-        (f"update customers_snapshot set dbt_valid_to = null where customer_id = {KEY}", "has_no_overlapping_versions"),
-        (f"update customers_snapshot set name = 'else' where customer_id = {KEY}", "has_current_rows_of"),
+        *in_soak(
+            [
+                (f"update customers_snapshot set dbt_valid_to = null where customer_id = {KEY}", "has_no_overlapping"),
+                (f"update customers_snapshot set name = 'else' where customer_id = {KEY}", "has_current_rows_of"),
+            ]
+        ),
         ("delete from customers_snapshot where dbt_valid_to is null and customer_id = 42", "has_current_rows_of"),
     ],
 )

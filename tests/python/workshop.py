@@ -23,6 +23,12 @@ COPIED = [
 ]
 
 
+def in_soak(cases) -> list:
+    """Cases of a test that `make soak` runs and `make long` leaves out."""
+    tuples = (case if isinstance(case, tuple) else (case,) for case in sorted(cases))
+    return [pytest.param(*case, marks=pytest.mark.soak) for case in tuples]
+
+
 def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
     """Copy the project with the examples of these systems, or with all of them; `landing` and `exports` are in it."""
     for name in COPIED:

@@ -23,7 +23,7 @@
     {%- set key = arguments.get('key') -%}
     {%- set where = test.config.get('where') -%}
     {%- set skipped = arguments.get('exclude_columns', []) -%}
-    {%- set declared = _declared_columns(model.relation_name, key) -%}
+    {%- set declared = _columns_of_model(model.relation_name, key) -%}
     {%- set names = key + (arguments.get('columns') or declared) | reject('in', key + skipped) | list -%}
     {%- set lake = model.relation_name | string -%}
     {%- set truth = _with_names_of_the_source(

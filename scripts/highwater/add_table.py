@@ -1,9 +1,11 @@
 """Write the models of one table: staging, changes, merged, mart, and their YAML."""
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from jinja2 import Environment, PackageLoader
 
 from highwater.errors import UsageError
@@ -115,6 +117,8 @@ def parse_columns(text: str) -> list[Column]:
             wrong.append(f"column {part.strip()!r} is not written as name:type, for example total:decimal(12,2)")
         elif not TYPE.fullmatch(data_type):
             wrong.append(f"column {field!r} has the unknown type {data_type!r}")
+        elif re.search(r"['\\]", field):
+            wrong.append(f"column {field!r} has a quote or a backslash in its name, which SQL could not name")
         mart_name = re.sub(r"\W", "_", field).lower()
         taken = {*contract(), *reserved_columns()}
         columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
@@ -157,7 +161,17 @@ def render(name: str, **values) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
+    jinja.filters["yaml"] = in_yaml
     return jinja.get_template(name).render(**values)
+
+
+def in_yaml(text: str) -> str:
+    """Return a text as it stands in YAML, quoted where YAML would read something else (`no`, `qty [kg]`)."""
+    try:
+        is_read_so = yaml.safe_load(f"{{text: {text}}}") == {"text": text}
+    except yaml.YAMLError:
+        is_read_so = False
+    return text if is_read_so else json.dumps(text, ensure_ascii=False)
 
 
 def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:

@@ -6,7 +6,7 @@ import click
 import yaml
 
 from highwater import dbt
-from highwater.add_table import parse_columns
+from highwater.add_table import in_yaml, parse_columns
 from highwater.feeds import FAST_LOADER
 
 FIRST_OF_CONTRACT = "      - name: change_sequence_number\n"
@@ -50,14 +50,14 @@ def _tests_that_add() -> list[str]:
 
 def _add(spark, entity: str, field: str) -> None:
     (column,) = parse_columns(f"{field}:string")
-    described = f"        description: {column.description}\n"
-    own = f"        config: {{meta: {{field: {field}}}}}\n" if field != column.name else ""
+    described = f"        description: {in_yaml(column.description)}\n"
+    own = f"        config: {{meta: {{field: {in_yaml(field)}}}}}\n" if field != column.name else ""
     (log,) = Path("models/changes").glob(f"*/{entity}_changes.yml")
-    _insert(log, f"      - name: {column.name}\n        data_type: string\n{described}{own}")
+    _insert(log, f"      - name: {in_yaml(column.name)}\n        data_type: string\n{described}{own}")
     for path in [*Path("models/staging").glob(f"*/stg_*__{entity}_changes.yml"), *_merged(entity)]:
-        _insert(path, f"      - name: {column.name}\n{described}")
+        _insert(path, f"      - name: {in_yaml(column.name)}\n{described}")
     for path in Path("models/marts").glob(f"*/{entity}.yml"):
-        path.write_text(path.read_text().rstrip("\n") + f"\n      - name: {column.mart_name}\n{described}")
+        path.write_text(path.read_text().rstrip("\n") + f"\n      - name: {in_yaml(column.mart_name)}\n{described}")
     for table in (f"lake.{entity}_changes", f"lake.{entity}_merged"):
         if spark.catalog.tableExists(table):
             spark.sql(f"alter table {table} add columns ({column.name} string)")

@@ -1,6 +1,6 @@
 {% test matches_export(model, export, key, columns=none, exclude_columns=[]) %}
 
-{%- set names = key + (columns or _declared_columns(model, key)) | reject('in', key + exclude_columns) | list %}
+{%- set names = key + (columns or _columns_of_model(model, key)) | reject('in', key + exclude_columns) | list %}
 {%- set truth = _with_names_of_the_source(export, names) %}
 {%- set compared = comparable_columns(model, truth, names, _declared_rules(model)) %}
 {#- dbt has put `config.where` into the model already #}

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
@@ -204,6 +205,7 @@ ADD = ["add-table", "datastream_user1.bookings"]
             ["column 'total' has the unknown type 'decimal'", "decimal(p,s)"],
         ),
         ([*ADD, "--key", "id:bigint", "--columns", "ID:string"], ["column 'id' is given twice"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "o'clock:string"], ["has a quote or a backslash in its name"]),
         (
             ["add-table", "debezium_shop.orders", "--key", "id:int"],
             ["the feed debezium_shop is not declared yet", "--format"],
@@ -223,6 +225,20 @@ def test_add_table_says_when_the_name_is_taken(project):
     result = run("add-table", "datastream_crm.table1", "--key", "id:bigint", "--columns", "v:string", cwd=project)
     assert "models/marts/crm/crm_table1.sql" in result.stdout
     assert "A model called table1 is there already, so this table is crm_table1." in result.stdout
+
+
+def test_add_table_quotes_names_that_yaml_would_read_as_something_else(project):
+    columns = 'no:string,qty [kg]:string,total #1:string,"x":string'
+    result = run(*ADD, "--key", "on:int", "--columns", columns, cwd=project)
+    assert result.returncode == 0, result.stderr
+    names = ["no", "qty__kg_", "total__1", "_x_"]
+    for layer, path in {"log": "changes/user1/bookings_changes", "mart": "marts/user1/bookings"}.items():
+        (model,) = yaml.safe_load((project / f"models/{path}.yml").read_text())["models"]
+        assert [column["name"] for column in model["columns"]][:5] == ["on", *names], layer
+    (log,) = yaml.safe_load((project / "models/changes/user1/bookings_changes.yml").read_text())["models"]
+    assert log["config"]["meta"]["key"] == ["on"]
+    own = [column.get("config", {}).get("meta", {}).get("field") for column in log["columns"]][1:5]
+    assert own == [None, "qty [kg]", "total #1", '"x"']
 
 
 def test_add_table_with_several_keys_parses_without_warnings(project):

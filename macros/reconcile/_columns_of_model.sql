@@ -1,4 +1,4 @@
-{%- macro _declared_columns(model, key) -%}
+{%- macro _columns_of_model(model, key) -%}
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}

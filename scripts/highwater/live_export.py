@@ -39,19 +39,20 @@ def export(spark, name: str) -> list[str]:
             f"exports_{feed.partition('_')[2]}.{table} --format csv --setting role=export --setting positions={feed}"
         )
     names = names_of(declared.get(feed), table)
-    with Database(spark, feed) as database, Database(spark, feed) as gate:
+    with Database(spark, feed) as database:
         capture = capture_of(database, names)
         if capture is None or not capture.is_running or capture.method != "changelog":
             raise UsageError(f"{name} is not captured by the method changelog, so the export would have no position.")
         columns = columns_of(database, names)
         database.rollback()
-        # waits for those who are writing; nobody else writes until the transaction of the export has begun
-        gate.run(f"lock table {names.source} in share mode")
         database.run("set transaction isolation level repeatable read, read only")
         # a truncate, which snapshots do not see, waits until the export has ended
         database.run(f"lock table {names.source} in access share mode")
+        database.run("savepoint gate")
+        # waits for those who are writing; nobody else writes until the first query has fixed what the export sees
+        database.run(f"lock table {names.source} in share mode")
         ((waiting,),) = database.rows(f"select max(change_number) from {names.changelog}")
-        gate.rollback()
+        database.run("rollback to savepoint gate")
         path, rows = _write(spark, database, exports[0], names, table, columns)
     # numbers that were rolled back are nobody's position; a lower one may be committed after a higher one has landed
     position = max(int(waiting or 0), _landed(spark, declared[feed], table, capture.number))

@@ -111,6 +111,51 @@ def test_an_export_while_the_application_writes(workshop, harbour):
     assert int(harbour.sql("select count(*) from berths")[0]) == found.export_rows
 
 
+def test_a_truncate_waits_for_an_export_and_writers_do_not(workshop, harbour, monkeypatch):
+    """Snapshots do not see a truncate, so the export would be empty behind one."""
+    before, written = int(harbour.sql("select count(*) from berths")[0]), live_export._write
+    sessions = []
+
+    def write(*arguments):
+        harbour.sql("insert into berths (id) values (-5)")
+        session = harbour.session()
+        session.stdin.write("begin; truncate berths; select 'emptied'; rollback;\n")
+        session.stdin.flush()
+        sessions.append(session)
+        harbour.sql("select pg_sleep(0.3)")
+        locks = "select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock'"
+        assert harbour.sql(locks) == ["1"], "the truncate waits"
+        return written(*arguments)
+
+    built(workshop)
+    monkeypatch.setattr(live_export, "_write", write)
+    (line,) = live_export.export(workshop.spark, TABLE)
+    assert f": {before:,} rows as of 1/" in line
+    assert "emptied" in sessions[0].communicate()[0]
+    harbour.sql("delete from berths where id = -5")
+    monkeypatch.undo()
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+
+
+def test_an_export_beside_a_commit_that_is_late(workshop, harbour):
+    """The late one has the lower number and waits in the changelog; the higher one has landed."""
+    late = harbour.session()
+    late.stdin.write("begin; insert into berths (id) values (-6); select 'begun';\n")
+    late.stdin.flush()
+    assert late.stdout.readline().strip() == "begun"
+    harbour.sql("insert into berths (id) values (-7)")
+    extraction.extract(workshop.spark, TABLE)
+    late.communicate("commit;\n")
+    (line,) = live_export.export(workshop.spark, TABLE)
+    highest = workshop.value(
+        "select max(cast(source_position as bigint)) from raw.changelog_harbour where entry = 'file'"
+    )
+    assert f"as of 1/{highest}" in line
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+
+
 FAULTS = {
     "value_differs": "update {table} set weight = weight + 0.01 where id = {key}",
     "missing_in_lake": "delete from {table} where id = {key}",

@@ -228,6 +228,7 @@ def test_texts_do_not_depend_on_who_writes(workshop, shop):
     found = workshop.rows("select hex(bytes), x, cast(at as string) from deliveries where id = 23")
     assert found == [("61626364", 0.1234567890123456, "2024-08-29 10:00:00")]
     shop.sql("delete from deliveries where id = 23")
+    extract(workshop, shop)
 
 
 @pytest.mark.parametrize("place", ["before the commit", "before the removal"])

@@ -161,6 +161,8 @@ def test_a_kill_before_the_commit_leaves_nothing_and_the_next_run_lands_it_once(
 @pytest.mark.long
 def test_many_files_are_cut_into_batches(workshop, monkeypatch):
     monkeypatch.setattr(landing, "BATCH_FILES", 2)
+    workshop.deliver(TABLE, "before-many.json", b"{}\n")
+    workshop.land(FEED)
     for number in range(5):
         workshop.deliver(TABLE, f"many{number}.json", b"{}\n")
     before = workshop.value(f"select max(landing_batch) from raw.{FEED}")

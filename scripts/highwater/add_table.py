@@ -330,7 +330,7 @@ def _add_feed(feed, table, entity, format, staging, log, declared, given, settin
     opening = f"arriving_batches('{entity}', [\n"
     if opening not in text:
         raise UsageError(f"{log} has no list of staging models behind arriving_batches; add {staging.stem} by hand.")
-    columns, _ = _declared_columns(entity)
+    columns, _ = declared_columns(entity)
     written = [_declare_source(feed, table, format, declared, settings, columns)]
     written += _write_model(staging, "staging", _values(feed, table, entity, format, columns))
     log.write_text(text.replace(opening, f"{opening}    ref('{staging.stem}'),\n"))
@@ -347,7 +347,7 @@ def _add_history(system, entity) -> list[Path]:
     path = Path(f"models/history/{system}/{entity}_history.sql")
     if path.exists():
         raise UsageError(f"{path} is there already; edit it.")
-    columns, key = _declared_columns(entity)
+    columns, key = declared_columns(entity)
     if not key:
         raise UsageError(f"{entity} has no key, so its rows have no versions.")
     values = {"entity": entity, "columns": columns, "key": key, "versioned": VERSIONED}
@@ -368,7 +368,7 @@ def _add_export(feed, table, entity, format, declared, settings, log, given) -> 
     key = re.search(r"has_unique_key:\s+arguments:\s+key: (\[.*\])\n", text)
     if not key:
         raise UsageError(f"the YAML of {entity} has no test has_unique_key, behind which matches_export would stand.")
-    columns = _declared_columns(entity)[0]
+    columns = declared_columns(entity)[0]
     written = [_declare_source(feed, table, format, declared, settings, columns)]
     # what databases write for bytes into text
     encoding = ", binary_encoding='hex'" if format == "csv" else ""
@@ -379,7 +379,7 @@ def _add_export(feed, table, entity, format, declared, settings, log, given) -> 
     return [*written, mart]
 
 
-def _declared_columns(entity: str) -> tuple[list[Column], list[str]]:
+def declared_columns(entity: str) -> tuple[list[Column], list[str]]:
     """Return the columns and the key of an entity, as the YAML of its log declares them."""
     declared = log_of(entity)
     taken = {*contract(), *reserved_columns()}

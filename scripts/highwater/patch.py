@@ -5,12 +5,10 @@ there goes into the changelog of the table, so an extraction lands it like any o
 database's own table are changed there, and nowhere else.
 """
 
-from dataclasses import dataclass
-
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from highwater.add_table import contract, reserved_columns
+from highwater.add_table import Column, declared_columns
 from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
 from highwater.errors import CheckError, UsageError
 from highwater.extract import (
@@ -33,7 +31,7 @@ from highwater.extract import (
     split_name,
 )
 from highwater.feeds import Feed, declared_feeds
-from highwater.rebuild import key_of, log_of, merged_table, settings_of
+from highwater.rebuild import merged_table, settings_of
 
 POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
     "tinyint": "smallint",
@@ -114,8 +112,8 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
     """
     feed, names, entity = _patchable(name)
     merged_table(spark, entity)
-    columns = _columns(entity)
-    key = [column.field for column in columns if column.is_key]
+    columns, names_of_key = declared_columns(entity)
+    key = [column.field for column in columns if column.name in names_of_key]
     if len(f"{names.own}_patch_takes".encode()) > 63:
         raise UsageError(
             f"the name {names.own} is too long: PostgreSQL's names have 63 bytes, and _patch_takes is added."
@@ -217,28 +215,8 @@ def _patchable(name: str) -> tuple[Feed, Names, str]:
     return feed, names_of(feed, table), entity
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of an entity: its name in the view, its field at the source, its type, whether it is of the key."""
-
-    name: str
-    field: str
-    data_type: str
-    is_key: bool
-
-
-def _columns(entity: str) -> list[_Column]:
-    taken, columns, key = {*contract(), *reserved_columns()}, [], key_of(entity)
-    for column in log_of(entity)["columns"]:
-        if "data_type" in column:
-            name, own = column["name"], column["name"].removeprefix("source_")
-            field = column.get("config", {}).get("meta", {}).get("field", name)
-            data_type = column["data_type"].lower()
-            columns.append(_Column(own if own in taken else name, field, data_type, name in key))
-    return columns
-
-
 def _postgres_type(data_type: str) -> str:
+    data_type = data_type.lower()
     if data_type.startswith("decimal"):
         return data_type.replace("decimal", "numeric")
     return POSTGRES_TYPES.get(data_type, data_type)
@@ -267,8 +245,8 @@ def _refuse_unbuilt(spark, feed: Feed, names: Names, entity: str) -> None:
         raise UsageError(f"changes of {entity} have landed and are not built: highwater build --select +{entity}")
 
 
-def _load(chosen, feed: Feed, names: Names, columns: list[_Column]) -> None:
-    named = chosen.selectExpr(*(f"`{column.name}` as `{column.field}`" for column in columns))
+def _load(chosen, feed: Feed, names: Names, columns: list[Column]) -> None:
+    named = chosen.selectExpr(*(f"`{column.mart_name}` as `{column.field}`" for column in columns))
     # a text goes into a column of whatever type the table has
     options = connection_settings(feed.name) | {"dbtable": names.patch_rows, "stringtype": "unspecified"}
     try:

@@ -341,7 +341,8 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
                 f"{names.source} has no primary key; say which columns identify a row, for example "
                 f"--key {columns[0][0]}."
             )
-        _refuse_what_triggers_cannot_tell(database, names)
+        if method in FUNCTIONS:
+            _refuse_what_triggers_cannot_tell(database, names)
         unknown = [column for column in chosen if column not in types]
         if unknown:
             raise UsageError(f"{names.source} has no column {unknown[0]!r}; it has: {', '.join(types)}.")

@@ -17,7 +17,7 @@ from highwater.errors import CheckError
 from highwater.status import status
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from workshop import change
+from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long
 FEED = "datastream_world"
@@ -85,7 +85,7 @@ def pend(workshop):
     return moving
 
 
-@pytest.mark.parametrize("method", ["in-place", "full", pytest.param("partitions", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("method", ["in-place", "full", *in_soak_but((), ["partitions"])])
 def test_g3_g17_every_method_keeps_the_rows(world, method):
     moving = pend(world)
     before, untouched = view(world), files_of(world, "c")
@@ -318,7 +318,7 @@ def reading_process(workshop, path):
             process.wait()
 
 
-@pytest.mark.parametrize("wanted", [30, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("wanted", [30, *in_soak_but((), [10_000])])
 def test_readers_see_whole_states_only(world, wanted, tmp_path):
     """C11, C12: readers ask throughout; every answer is a state that was there, none is mixed, empty or doubled.
 

@@ -21,6 +21,7 @@ from highwater import readers, records
 from highwater.feeds import declared_feeds
 from producers import LONG_AGO, TUNGSTEN, DatastreamAvro, Delimited, log_and_offset, unscaled
 from strict import Unfit
+from workshop import in_soak_but
 
 pytestmark = pytest.mark.long
 
@@ -526,7 +527,7 @@ FORMATS = [
 QUICK = [format for format in FORMATS if format.name in ("tungsten_mysql", "arcion_csv", "datastream", "debezium")]
 each_format = pytest.mark.parametrize(
     "format",
-    [pytest.param(format, marks=[] if format in QUICK else pytest.mark.soak) for format in FORMATS],
+    in_soak_but(QUICK, FORMATS),
     ids=lambda format: format.name,
 )
 

@@ -14,7 +14,7 @@ from io import StringIO
 
 import pytest
 from test_histories import Oracle, random_history, written
-from workshop import change
+from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long
 
@@ -458,12 +458,7 @@ FAULTS = {
 }
 
 
-IN_LONG = ["overlap"]
-
-
-@pytest.mark.parametrize(
-    "fault", [pytest.param(fault, marks=() if fault in IN_LONG else pytest.mark.soak) for fault in FAULTS]
-)
+@pytest.mark.parametrize("fault", in_soak_but(["overlap"], FAULTS))
 def test_a_planted_fault_is_noticed(past, fault):
     statement, name = FAULTS[fault]
     version = past.version("chronicles_history")

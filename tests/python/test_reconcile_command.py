@@ -19,7 +19,7 @@ from highwater import reconcile as reconciliation
 from highwater import reconcile_page
 from highwater.errors import UsageError
 from highwater.reconcile import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
-from workshop import change
+from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long
 TABLE, EXPORT = "vessels", "exports_fleet.vessels"
@@ -160,13 +160,7 @@ CAUSES = {
 }
 
 
-# the others are those that test_reconcile_postgres.py plants
-IN_SOAK = [fault for fault in FAULTS if fault != "missing"]
-
-
-@pytest.mark.parametrize(
-    "fault", [pytest.param(fault, marks=pytest.mark.soak if fault in IN_SOAK else ()) for fault in FAULTS]
-)
+@pytest.mark.parametrize("fault", in_soak_but(["missing"], FAULTS))
 def test_a_planted_fault_is_found_and_named(fleet, fault):
     statements, expected, column = FAULTS[fault]
     with fleet.broken(*statements):

@@ -50,7 +50,7 @@
 
     select
         {%- for column in entity_columns(entity) %}
-        {{ column.name }}{{ ' as ' ~ own_name(column.name) if own_name(column.name) != column.name }}{{ ',' if not loop.last }}
+        {{ _as_own_name(column.name) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from latest
     where

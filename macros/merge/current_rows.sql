@@ -11,14 +11,13 @@
     {% endif -%}
     select
         {%- for column in entity_columns(entity) %}
-        {%- set shown = own_name(column.name) %}
         {%- if may_outlive and column.name not in key %}
         case
             when column_orders is null or column_orders['{{ column.name }}'].change_sequence_number >= {{ truncated_below }}
                 then {{ column.name }}
-        end as {{ shown }}{{ ',' if not loop.last }}
+        end as {{ own_name(column.name) }}{{ ',' if not loop.last }}
         {%- else %}
-        {{ column.name }}{{ ' as ' ~ shown if shown != column.name }}{{ ',' if not loop.last }}
+        {{ _as_own_name(column.name) }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
     from {% if publications %}layers{{ '\n    cross join truncates' if truncates }}{% elif insert_only %}{{ merged }}{% else %}(

@@ -90,7 +90,7 @@ changed_since as (
 
     select distinct
         {%- for column in key %}
-        {{ column }}{{ ' as ' ~ own_name(column) if own_name(column) != column }}{{ ',' if not loop.last }}
+        {{ _as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}
     where
@@ -146,7 +146,7 @@ union all
 
 select
     {%- for column in entity_columns(entity) %}
-    {{ column.name }}{{ ' as ' ~ own_name(column.name) if own_name(column.name) != column.name }},
+    {{ _as_own_name(column.name) }},
     {%- endfor %}
     is_deleted as is_gone,
     false as is_before,

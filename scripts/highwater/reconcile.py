@@ -230,15 +230,14 @@ def _compare(spark, plan: dict, as_of: str | None, run: str) -> Comparison:
         if plan["raw"] and not _export_facts(spark, plan, found):
             return found
         window = _positions(spark, plan, found, as_of)
-        rows = _rows_of_lake(spark, plan, found, window)
+        rows, is_behind = _rows_of_lake(spark, plan, found, window)
         adds_up = count(spark, plan, found, rows, window, run)
         is_stable = adds_up and (found.differences == 0 or _versions(spark, plan) == before)
         if is_stable:
             break
     if not is_stable:
         found.not_checked.append("the table changed while it was compared; run it again")
-    may_be_late = not is_stable or plan.get("is_behind", False)
-    _conclude(found, may_be_late, _unreadable(spark, plan, found))
+    _conclude(found, is_behind or not is_stable, _unreadable(spark, plan, found))
     return found
 
 
@@ -298,8 +297,8 @@ def _versions(spark, plan: dict) -> list:
     return [newest_version(spark, table) for table in tables if spark.catalog.tableExists(table)]
 
 
-def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> str:
-    """Return a relation with the rows of the lake at the end of the window."""
+def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> tuple[str, bool]:
+    """Return a relation with the rows of the lake at the end of the window, and whether some are still to come."""
     found.compared = "as it is now"
     # what the table shows: the log may be ahead of it
     for shown in (f"{plan['lake']}_merged", plan["log"]) if plan["log"] else ():
@@ -307,33 +306,40 @@ def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> st
             found.newest_log_batch = spark.sql(f"select max(log_batch) from {shown}").first()[0]
             break
     if not window:
-        return plan["lake"]
+        return plan["lake"], False
     end = window[-1]
     facts = _facts_of_log(spark, plan, end)
-    applied = facts["applied"]
-    waiting = _waiting(spark, plan)
-    if facts["is_whole"] and not waiting:
-        applied = max(filter(None, [applied, _applied_of_stream(spark, plan)]), default=None)
-    plan["is_behind"] = applied is None or applied < end or bool(waiting) or (facts["lowest"] or f"{end}0") < f"{end}0"
-    if waiting:
-        found.not_checked.append(f"{waiting:,} records have landed and wait for a build")
-    elif facts["lowest"] and facts["lowest"] < f"{end}0":
-        found.not_checked.append("changes up to the position are in the log and wait to be taken in; build")
-    elif plan["is_behind"]:
-        found.not_checked.append(
-            f"the changes that have been applied end at {applied or 'nothing'}, before the position of the export "
-            f"({end}); land what comes after, and build"
-        )
+    lag = _lag(spark, plan, facts, end)
+    if lag:
+        found.not_checked.append(lag)
     if not facts["later"]:
         found.compared = "as it is now: nothing has changed since the position of the export"
-        return plan["lake"]
+        return plan["lake"], bool(lag)
     select, words = "rows_at_position", f"as of the position, {facts['later']:,} later changes taken back"
     if facts["truncates"]:
         select, words = "rows_of_log", "as of the position, from the log alone: the table has been truncated since"
     found.compared = words
     view = "highwater_rows_of_lake"
     spark.sql(plan[select].replace(plan["marks"]["position"], end)).createOrReplaceTempView(view)
-    return view
+    return view, bool(lag)
+
+
+def _lag(spark, plan: dict, facts: dict, end: str) -> str | None:
+    """Return why the table may lack changes up to a position; None: it has them all."""
+    waiting = _waiting(spark, plan)
+    if waiting:
+        return f"{waiting:,} records have landed and wait for a build"
+    if facts["lowest"] and facts["lowest"] < f"{end}0":
+        return "changes up to the position are in the log and wait to be taken in; build"
+    applied = facts["applied"]
+    if facts["is_whole"]:
+        applied = max(filter(None, [applied, _applied_of_stream(spark, plan)]), default=None)
+    if applied and applied >= end:
+        return None
+    return (
+        f"the changes that have been applied end at {applied or 'nothing'}, before the position of the export "
+        f"({end}); land what comes after, and build"
+    )
 
 
 def _facts_of_log(spark, plan: dict, end: str) -> dict:

@@ -164,18 +164,26 @@ def _trend(spark, table: str) -> str | None:
     )
     if len(runs) < 2:
         return None
-    figure = Figure()
+    figure, places = Figure(), list(range(len(runs)))
     times = [run.run.strftime("%Y-%m-%d %H:%M:%S") for run in runs]
     for verdict, colour in COLOURS.items():
         heights = [run["keys"].get(verdict, 0) for run in runs]
         if any(heights):
-            figure.add_trace(Bar(x=times, y=heights, name=SHOWN[verdict], marker_color=colour))
+            figure.add_trace(
+                Bar(
+                    x=places, y=heights, name=SHOWN[verdict], marker_color=colour, hovertext=times,
+                    hovertemplate="%{hovertext}: %{y}",
+                )
+            )  # fmt: skip
     if not figure.data:
         return None
     figure.update_layout(
-        barmode="stack", height=240, margin={"l": 50, "r": 20, "t": 20, "b": 40}, showlegend=True,
+        barmode="stack", height=260, margin={"l": 50, "r": 20, "t": 20, "b": 40}, showlegend=True,
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom"},
         paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", font={"color": "#7a7f87"},
     )  # fmt: skip
-    figure.update_xaxes(type="category")
+    # every run has a place of its own; a few are named
+    named = places[:: len(runs) // 5 + 1]
+    figure.update_xaxes(tickvals=named, ticktext=[times[place][:16].replace(" ", "<br>") for place in named])
     figure.update_yaxes(rangemode="tozero", gridcolor="rgba(128,128,128,.25)")
     return figure.to_html(full_html=False, include_plotlyjs=False, config={"displayModeBar": False, "responsive": True})

@@ -58,6 +58,7 @@ DIFFERENCES = "highwater_differences"
 FEW_BUCKETS = 0.5
 # a larger share of the rows is joined by keys that are taken for unique at first: to gather rows by key costs more
 MANY_ROWS = 0.25
+SCRATCH = "reconcile-"
 WITHOUT_EXPORT = "no export of it is declared: give the model the test matches_export (docs/reconciliation.md says how)"
 
 
@@ -386,8 +387,11 @@ def _applied_of_stream(spark, plan: dict) -> str | None:
 
 @contextmanager
 def _scratch():
-    """A folder for the rows that differ; nothing of it stays."""
-    folder = tempfile.mkdtemp(prefix="reconcile-", dir=lake())
+    """A folder for the rows that differ; nothing of it stays, nor of one that a killed run left a day ago."""
+    for left in lake().glob(f"{SCRATCH}*"):
+        if time.time() - left.stat().st_mtime > 86_400:
+            shutil.rmtree(left, ignore_errors=True)
+    folder = tempfile.mkdtemp(prefix=SCRATCH, dir=lake())
     try:
         yield folder
     finally:
@@ -562,6 +566,10 @@ def _settle_window(spark, plan: dict, found: Comparison, window: list[str]) -> N
 
 def _settle_by_the_last_run(spark, plan: dict, found: Comparison, run: str, differences) -> None:
     """Without a position a difference counts when two runs have seen it, with something landed between them."""
+    from pyspark.sql import functions as f
+
+    # a model may have several tests, each with a memory of its own
+    compared = json.dumps([found.table, found.export, plan["where"], plan["not_compared"]])
     content = "xxhash64(verdict, to_json(struct(lake_values, export_values)))"
     keys = ", ".join(f"cast({name} as string)" for name in plan["key"]) or "to_json(struct(*))"
     if differences.count() > MOST_IN_FLIGHT:
@@ -573,7 +581,7 @@ def _settle_by_the_last_run(spark, plan: dict, found: Comparison, run: str, diff
         last = (
             spark.read.format("delta")
             .load(str(path))
-            .where(f"table_name = '{found.table}' and run < '{run}'")
+            .where((f.col("table_name") == compared) & (f.col("run") < run))
             .selectExpr("max_by(struct(*), run) as last")
             .first()
             .last
@@ -595,7 +603,7 @@ def _settle_by_the_last_run(spark, plan: dict, found: Comparison, run: str, diff
             f"{len(now) - len(persistent):,} differences may be in flight, for the export has no position that can be "
             "compared; land and build what has come since, and run it again"
         )
-    rows = [(run, found.table, found.export_file, found.newest_log_batch, [list(pair) for pair in sorted(now)])]
+    rows = [(run, compared, found.export_file, found.newest_log_batch, [list(pair) for pair in sorted(now)])]
     schema = (
         "run string, table_name string, export_file string, log_batch bigint, "
         "differences array<struct<key_hash: bigint, content_hash: bigint>>"

@@ -26,8 +26,17 @@ TABLE, EXPORT = "vessels", "exports_fleet.vessels"
 NAMES = ["ID", "NAME", "WEIGHT", "SEEN", "NOTE"]
 
 
-def test_of_export(workshop, system: str, table: str, key: str, meta: dict | None = None, where=None, **arguments):
-    """Add matches_export to the mart, and meta to its columns."""
+def test_of_export(
+    workshop,
+    system: str,
+    table: str,
+    key: str,
+    meta: dict | None = None,
+    where=None,
+    second: dict | None = None,
+    **arguments,
+):
+    """Add matches_export to the mart, a second one with other arguments, and meta to its columns."""
     (path,) = workshop.folder.glob(f"models/marts/*/{table}.yml")
     document = yaml.safe_load(path.read_text())
     (model,) = document["models"]
@@ -35,6 +44,8 @@ def test_of_export(workshop, system: str, table: str, key: str, meta: dict | Non
     arguments = {"export": f"ref('stg_exports_{system}__{table}')", "key": [key], **arguments}
     test = {"arguments": arguments, "config": {"where": where, "store_failures": True}}
     model["data_tests"].append({"matches_export": test})
+    if second:
+        model["data_tests"].append({"matches_export": {"name": "second", "arguments": {**arguments, **second}}})
     for column in model["columns"]:
         column.pop("config", None)
         if own := (meta or {}).get(column["name"]):
@@ -271,6 +282,24 @@ def test_without_a_position_two_runs_tell(fleet):
     assert (found.verdict, found_in(found)) == (FAIL, {"equal": 29, "value_differs": 1})
     assert "1 that differed in the run before is equal now" in found.notes
     assert found.samples[0]["key"] == {"id": "11"}
+
+
+@pytest.mark.soak
+def test_two_tests_of_a_model_remember_apart(fleet):
+    """What one of them has seen before is not news to it because the other one did not look there."""
+    late = fleet.write(("UPDATE", 10, {"NAME": "again on its way"}))
+    fleet.export("unknown", {**fleet.rows, 11: {**fleet.rows[11], "NOTE": "really other"}})
+    test_of_export(fleet.workshop, "fleet", TABLE, "id", second={"exclude_columns": ["note"]})
+
+    def verdicts():
+        found = reconciliation.reconcile(fleet.workshop.spark, (TABLE,)).comparisons
+        return sorted((each.verdict, each.keys("value_differs"), each.keys("in_flight")) for each in found)
+
+    assert verdicts() == [(INCONCLUSIVE, 0, 1), (INCONCLUSIVE, 0, 2)]
+    fleet.deliver(late)
+    fleet.build()
+    assert verdicts() == [(FAIL, 1, 0), (INCONCLUSIVE, 0, 0)]
+    test_of_export(fleet.workshop, "fleet", TABLE, "id")
 
 
 @pytest.mark.soak

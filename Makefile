@@ -24,6 +24,8 @@ soak: setup  ## everything, also many histories, kills, big files: hours
 bench: setup  ## landing and staging against Spark's own readers, merging against stock dbt's, histories, comparing against a join, as ratios
 	@$(BIN)/python scripts/bench/formats.py
 	@$(BIN)/python scripts/bench/merge.py
+	@$(BIN)/python scripts/bench/day.py
+	@$(BIN)/python scripts/bench/growth.py
 	@$(BIN)/python scripts/bench/history.py
 	@$(BIN)/python scripts/bench/reconcile.py
 

@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections import defaultdict
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -113,8 +114,8 @@ def dbt_run(*arguments: str) -> None:
         raise SystemExit("dbt failed")
 
 
-def build_base(spark, rows: int, with_iceberg: bool) -> None:
-    """Write the log's first batch, the merged table, and the peers' copies."""
+def build_base(spark, rows: int) -> None:
+    """Write the log's first batch and the merged table."""
     spark.sql("create schema if not exists bench")
     spark.sql(
         f"create or replace table bench.source using delta as select id as k, {values('id')}, "
@@ -132,6 +133,10 @@ def build_base(spark, rows: int, with_iceberg: bool) -> None:
         "1 as log_batch from bench.source where k = 0"
     )
     spark.sql("drop table bench.source")
+
+
+def copy_base(spark, with_iceberg: bool) -> None:
+    """Write the peers' copies of the merged table."""
     rows_of_base = f"select {KEPT} from lake.wide_merged"
     spark.sql(f"create or replace table bench.stock using delta as {rows_of_base}")
     spark.sql(
@@ -177,12 +182,9 @@ def floor(spark) -> None:
     )
 
 
-@click.command()
-@click.option("--rows", default=20_000_000)
-@click.option("--rounds", default=3)
-@click.option("--iceberg", type=click.Path(exists=True), help="Path of Iceberg's runtime jar.")
-def main(rows, rounds, iceberg):
-    """Measure in a lake of its own, which is removed at the end."""
+@contextmanager
+def lake_of_its_own(iceberg: str | None = None):
+    """Give a session over a project with one table, whose lake is removed at the end."""
     project, iceberg = Path.cwd(), iceberg and str(Path(iceberg).resolve())
     with tempfile.TemporaryDirectory(prefix="highwater-bench-") as temporary:
         folder = Path(temporary) / "project"
@@ -202,18 +204,28 @@ def main(rows, rounds, iceberg):
                 "spark__sql__catalog__ice__warehouse": f"{temporary}/ice",
             }
         spark = session(**settings)
+        yield spark
+        spark.stop()
+        os.chdir(project)
+
+
+@click.command()
+@click.option("--rows", default=20_000_000)
+@click.option("--rounds", default=3)
+@click.option("--iceberg", type=click.Path(exists=True), help="Path of Iceberg's runtime jar.")
+def main(rows, rounds, iceberg):
+    """Measure in a lake of its own, which is removed at the end."""
+    with lake_of_its_own(iceberg) as spark:
         figures = Figures()
         run_rounds(spark, figures, rows, rounds, bool(iceberg))
         report(figures)
-        spark.stop()
-        os.chdir(project)
 
 
 def run_rounds(spark, figures: Figures, rows: int, rounds: int, with_iceberg: bool) -> None:
     """One round: a batch arrives, is taken in, is read, is compacted; the peers take the same batch."""
     from highwater.compact import compact
 
-    figures.measure("setting up", lambda: build_base(spark, rows, with_iceberg))
+    figures.measure("setting up", lambda: (build_base(spark, rows), copy_base(spark, with_iceberg)))
     models = ["--select", "wide_changes", "wide_merged"]
     for batch in range(2, rounds + 2):
         print(f"round {batch - 1} of {rounds}", flush=True)

@@ -262,7 +262,7 @@ def replay(table):
 
 
 @commands.command()
-@click.argument("table", metavar="FEED.TABLE")
+@click.argument("tables", metavar="FEED[.TABLE]…", nargs=-1, required=True)
 @click.option("--enable", is_flag=True, help="Capture its changes from now on, and land the rows that it has.")
 @click.option("--disable", is_flag=True, help="Remove what captures its changes.")
 @click.option(
@@ -274,8 +274,11 @@ def replay(table):
 )
 @click.option("--key", metavar="NAME,…", help="The columns that identify a row, where there is no primary key.")
 @click.option("--export", is_flag=True, help="Export the table, to reconcile with, at a position known exactly.")
-def extract(table, enable, disable, method, key, export):
-    """Land the changes that a PostgreSQL database has captured, and remove them there."""
+def extract(tables, enable, disable, method, key, export):
+    """Land the changes that a PostgreSQL database has captured, and remove them there.
+
+    Several tables, or FEED for all of them, are extracted as of one moment.
+    """
     from highwater import extract as extraction
     from highwater.live_export import export as take_export
     from highwater.project import lease
@@ -283,6 +286,9 @@ def extract(table, enable, disable, method, key, export):
 
     if enable + disable + export > 1:
         raise UsageError("--enable, --disable and --export exclude each other.")
+    if len(tables) > 1 and (enable or disable or export):
+        raise UsageError("--enable, --disable and --export take one table at a time.")
+    table = tables[0]
     with lease("highwater extract"):
         if export:
             lines = take_export(session(), table)
@@ -291,7 +297,7 @@ def extract(table, enable, disable, method, key, export):
         elif disable:
             lines = [extraction.disable(session(), table)]
         else:
-            lines = extraction.extract(session(), table)
+            lines = extraction.extract(session(), *tables)
     for line in lines:
         click.echo(line)
 

@@ -190,6 +190,16 @@ class Capture:
     is_running: bool
 
 
+@dataclass(frozen=True)
+class Batch:
+    """What lands as one file: the query of its records in the database, the position at the source it reaches."""
+
+    table: str
+    file: str
+    query: str
+    position: str | None = None
+
+
 def split_name(name: str) -> tuple[str, str]:
     """Return feed and table of `<feed>.<table>`."""
     feed, dot, table = name.partition(".")
@@ -396,62 +406,116 @@ def _refuse_what_triggers_cannot_tell(database: Database, names: Names) -> None:
         )
 
 
-def extract(spark, name: str) -> list[str]:
-    """Land what is committed in the changelog of a table, and remove it there.
+def extract(spark, *names: str) -> list[str]:
+    """Land what is committed in the changelogs of tables, and remove it there.
+
+    Tables of one feed are extracted as of one moment of their database and land by one commit, so a transaction is
+    there in all of them or in none.
 
     Arguments:
-        name: `<feed>.<table>`.
-    Returns: a line for each batch that landed, or one that says that nothing was new.
-    Raises: UsageError when the table is not captured, or another extraction of it is running.
+        names: `<feed>.<table>`; a `<feed>` alone stands for every table of it that is captured.
+    Returns: a line for each batch of a table that landed, or one that says that nothing was new.
+    Raises: UsageError when a table is not captured, or another extraction of it is running; nothing is landed then.
     """
-    name_of_feed, table = split_name(name)
-    feed = declared_feeds().get(name_of_feed)
-    if feed is None or feed.format != "changelog" or table not in feed.tables:
-        raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {name}")
-    names = names_of(feed, table)
     lines = []
-    with Database(spark, name_of_feed) as database:
-        capture = capture_of(database, names)
-        if capture is None or not capture.is_running:
-            raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {name}")
-        lock = "select pg_try_advisory_lock(hashtextextended(?, 0))"
-        if database.rows(lock, f"highwater {names.changelog}") != [("t",)]:
-            raise UsageError(f"another extraction of {name} is running; wait for it to end.")
-        landing.create_raw_table(spark, feed)
-        folder = f"{feed.name}/{table}/capture-{capture.number:03}"
-        landed = {
-            row.source_file: row.source_position
-            for row in spark.sql(
-                f"select source_file, source_position from {feed.raw_table} "
-                f"where entry = 'file' and startswith(source_file, '{folder}/')"
-            ).collect()
+    for feed, tables in _chosen_tables(names):
+        lines += _extract_tables(spark, feed, tables)
+    return lines or [f"{', '.join(names)}: nothing new"]
+
+
+def _chosen_tables(names: tuple[str, ...]) -> list[tuple[Feed, list[str] | None]]:
+    """Return each feed that is named with its tables; None stands for every one that is captured."""
+    declared, chosen = declared_feeds(), {}
+    for name in names:
+        feed_name, _, table = name.partition(".")
+        feed = declared.get(feed_name)
+        if feed is None or feed.format != "changelog" or (table and table not in feed.tables):
+            example = name if table else f"{name}.<table>"
+            raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {example}")
+        tables = chosen.setdefault(feed.name, [])
+        chosen[feed.name] = None if not table or tables is None else [*tables, table]
+    return [(declared[name], tables) for name, tables in chosen.items()]
+
+
+def _extract_tables(spark, feed: Feed, chosen: list[str] | None) -> list[str]:
+    """Land what is new in tables of one database."""
+    with Database(spark, feed.name) as database:
+        captures = {
+            table: capture
+            for table in sorted(set(feed.tables if chosen is None else chosen))
+            if (capture := capture_of(database, names_of(feed, table))) and capture.is_running
         }
-        if capture.method == "row-version":
-            lines += _extract_rows(spark, database, feed, table, capture, folder, landed)
-        else:
-            lines += _extract_changes(spark, database, feed, table, capture, folder, landed)
-    return lines or [f"{name}: nothing new"]
+        if not captures and chosen is None:
+            raise UsageError(
+                f"no table of {feed.name} is captured; begin with: highwater extract --enable {feed.name}.<table>"
+            )
+        for table in chosen or ():
+            if table not in captures:
+                name = f"{feed.name}.{table}"
+                raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {name}")
+        for table in captures:
+            lock = "select pg_try_advisory_lock(hashtextextended(?, 0))"
+            if database.rows(lock, f"highwater {names_of(feed, table).changelog}") != [("t",)]:
+                raise UsageError(f"another extraction of {feed.name}.{table} is running; wait for it to end.")
+        landing.create_raw_table(spark, feed)
+        landed = {table: _landed_files(spark, feed, table, capture) for table, capture in captures.items()}
+        lines, logged = [], {}
+        for table, capture in captures.items():
+            folder = _folder(feed, table, capture)
+            if capture.method == "row-version":
+                lines += _extract_rows(spark, database, feed, table, capture, folder, landed[table])
+                continue
+            logged[table] = capture
+            if capture.method not in PATCH_METHODS and f"{folder}/baseline" not in landed[table]:
+                # what changes meanwhile is in the changelog, and higher
+                query = _baseline(names_of(feed, table), capture)
+                lines += _land(spark, feed, [Batch(table, f"{folder}/baseline", query)])
+        return lines + _extract_changes(spark, database, feed, logged, landed)
 
 
-def _extract_changes(spark, database, feed: Feed, table: str, capture: Capture, folder: str, landed: dict) -> list[str]:
-    """Land what waits in the changelog."""
-    names, lines = names_of(feed, table), []
-    if capture.method not in PATCH_METHODS and f"{folder}/baseline" not in landed:
-        # what changes meanwhile is in the changelog, and higher
-        lines.append(_land(spark, feed, table, f"{folder}/baseline", _baseline(names, capture)))
-    last = _last_number(landed)
-    # landed before, and not removed then
-    database.run(f"delete from {names.changelog} where extraction <= ?", last)
-    database.run(f"update {names.changelog} set extraction = ? where extraction is null", last + 1)
-    ((waiting, highest),) = database.rows(
-        f"select count(*), max(change_number) from {names.changelog} where extraction = {last + 1}"
-    )
+def _folder(feed: Feed, table: str, capture: Capture) -> str:
+    return f"{feed.name}/{table}/capture-{capture.number:03}"
+
+
+def _landed_files(spark, feed: Feed, table: str, capture: Capture) -> dict:
+    """Return the names of what has landed of a capture, each with its position."""
+    return {
+        row.source_file: row.source_position
+        for row in spark.sql(
+            f"select source_file, source_position from {feed.raw_table} "
+            f"where entry = 'file' and startswith(source_file, '{_folder(feed, table, capture)}/')"
+        ).collect()
+    }
+
+
+def _extract_changes(
+    spark, database: Database, feed: Feed, captures: dict[str, Capture], landed: dict[str, dict]
+) -> list[str]:
+    """Land what waits in changelogs, as of one moment, by one commit."""
+    last = {table: _last_number(landed[table]) for table in captures}
+    batches = []
     database.commit()
-    if int(waiting):
-        file = f"{folder}/extraction-{last + 1:09}"
-        lines.append(_land(spark, feed, table, file, _changes(names, capture, last + 1), highest))
-        database.run(f"delete from {names.changelog} where extraction <= ?", last + 1)
-        database.commit()
+    # each changelog is seen as it is when the first one is looked at
+    database.run("set transaction isolation level repeatable read")
+    for table, capture in captures.items():
+        names, number = names_of(feed, table), last[table] + 1
+        # landed before, and not removed then
+        database.run(f"delete from {names.changelog} where extraction < ?", number)
+        database.run(f"update {names.changelog} set extraction = ? where extraction is null", number)
+        ((waiting, highest),) = database.rows(
+            f"select count(*), max(change_number) from {names.changelog} where extraction = {number}"
+        )
+        if int(waiting):
+            file = f"{_folder(feed, table, capture)}/extraction-{number:09}"
+            batches.append(Batch(table, file, _changes(names, capture, number), highest))
+    database.commit()
+    if not batches:
+        return []
+    lines = _land(spark, feed, batches)
+    for batch in batches:
+        changelog = names_of(feed, batch.table).changelog
+        database.run(f"delete from {changelog} where extraction <= ?", last[batch.table] + 1)
+    database.commit()
     return lines
 
 
@@ -466,9 +530,8 @@ def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, fol
         "select pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())"
     )
     if not landed:
-        return [_land(spark, feed, table, f"{folder}/rows-{0:09}", _baseline(names, capture), under_way)]
-    last = _last_number(landed)
-    since = max(int(position) for position in landed.values())
+        return _land(spark, feed, [Batch(table, f"{folder}/rows-{0:09}", _baseline(names, capture), under_way)])
+    last, since = _last_number(landed), _read_up_to(landed)
     if since > int(newest):
         raise UsageError(
             f"the database of {feed.name} is another one than before: its newest transaction is {newest}, and {since} "
@@ -484,7 +547,12 @@ def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, fol
     query = (
         f"select row_number() over () as source_line, {record} as record from {names.source} as source where {where}"
     )
-    return [_land(spark, feed, table, f"{folder}/rows-{last + 1:09}", query, under_way)]
+    return _land(spark, feed, [Batch(table, f"{folder}/rows-{last + 1:09}", query, under_way)])
+
+
+def _read_up_to(landed: dict) -> int:
+    """Return the transaction from which on written rows have not been extracted by row-version, or not for certain."""
+    return max((int(position) for position in landed.values()), default=0)
 
 
 def _last_number(landed: dict) -> int:
@@ -495,10 +563,12 @@ def disable(spark, name: str) -> str:
     """Remove what captures the changes of a table.
 
     Returns: a sentence that says so.
-    Raises: UsageError while changes wait in the changelog, or when the table is not captured.
+    Raises: UsageError while changes wait in the changelog, or rows have been written since they were extracted by
+        row-version; when the table is not captured.
     """
     feed, table = split_name(name)
-    names = names_of(declared_feeds().get(feed), table)
+    declared = declared_feeds().get(feed)
+    names = names_of(declared, table)
     with Database(spark, feed) as database:
         capture = capture_of(database, names)
         if capture is None or not capture.is_running:
@@ -513,6 +583,15 @@ def disable(spark, name: str) -> str:
             # with its triggers
             database.run(f"drop function {names.function}() cascade")
             database.run(f"drop table {names.changelog}")
+        elif database.has(names.source):
+            since = _read_up_to(_landed_files(spark, declared, table, capture))
+            ((written,),) = database.rows(f"select count(*) from {names.source} where {WRITTEN_BY} >= {since}")
+            if int(written):
+                some = f"{int(written):,} row{'s'[: int(written) != 1]}"
+                raise UsageError(
+                    f"{some} of {name} may have been written since the last extraction; land them first: "
+                    f"highwater extract {name} (again where a transaction was open meanwhile)"
+                )
         record_end(database, names)
         database.commit()
     return f"{name}: its changes are no longer captured. Its tables in the lake stay as they are."
@@ -547,29 +626,41 @@ def _changes(names: Names, capture: Capture, extraction: int) -> str:
     )
 
 
-def _land(spark, feed: Feed, table: str, file: str, query: str, position: str | None = None) -> str:
-    """Land the rows of a query as the records of one file, in one commit; return the summary line."""
+def _land(spark, feed: Feed, batches: list[Batch]) -> list[str]:
+    """Land the rows of queries, each as the records of one file, all by one commit; return the summary lines."""
     from pyspark.sql import functions as f
 
     started = time.monotonic()
     number, at = landing.next_batch(spark, feed)
-    reader = spark.read.format("jdbc").options(**connection_settings(feed.name))
+    settings = connection_settings(feed.name) | {"sessionInitStatement": "; ".join(FORMS_OF_TEXT), "fetchsize": "10000"}
+    reader = spark.read.format("jdbc").options(**settings)
+    read, counts, entries = [], [], None
     try:
-        frame = reader.options(query=query, fetchsize="10000", sessionInitStatement="; ".join(FORMS_OF_TEXT)).load()
-        count = frame.persist().count()
-    except (PySparkException, Py4JJavaError) as error:
-        raise CheckError(f"{feed.name}/{table} was not read: {reason_of(error)}") from None
-    try:
-        entry = landing.entry_of_file(spark, "file", table, file, file_records=count, source_position=position)
-        records = frame.select(
-            f.lit("record").alias("entry"),
-            f.lit(table).alias("source_table"),
-            f.lit(file).alias("source_file"),
-            f.col("source_line").cast("int"),
-            f.encode("record", "utf-8").alias("record"),
-        )
-        landing.append(entry.unionByName(records, allowMissingColumns=True), feed, number, at)
+        for batch in batches:
+            try:
+                read.append(reader.options(query=batch.query).load().persist())
+                counts.append(read[-1].count())
+            except (PySparkException, Py4JJavaError) as error:
+                raise CheckError(f"{feed.name}/{batch.table} was not read: {reason_of(error)}") from None
+            entry = landing.entry_of_file(
+                spark, "file", batch.table, batch.file, file_records=counts[-1], source_position=batch.position
+            )
+            records = read[-1].select(
+                f.lit("record").alias("entry"),
+                f.lit(batch.table).alias("source_table"),
+                f.lit(batch.file).alias("source_file"),
+                f.col("source_line").cast("int"),
+                f.encode("record", "utf-8").alias("record"),
+            )
+            entry = entry.unionByName(records, allowMissingColumns=True)
+            entries = entries.unionByName(entry) if entries else entry
+        landing.append(entries, feed, number, at)
     finally:
-        frame.unpersist()
-    what = "change" if "/extraction-" in file else "row"
-    return f"{file}: {count:,} {what}{'s'[: count != 1]}, {time.monotonic() - started:.1f} s"
+        for frame in read:
+            frame.unpersist()
+    seconds = time.monotonic() - started
+    lines = []
+    for batch, count in zip(batches, counts, strict=True):
+        what = "change" if "/extraction-" in batch.file else "row"
+        lines.append(f"{batch.file}: {count:,} {what}{'s'[: count != 1]}, {seconds:.1f} s")
+    return lines

@@ -258,6 +258,43 @@ def test_g14_two_extractions_at_once(workshop, shop):
     assert extract(workshop, shop) == [f"{TABLE}: nothing new"]
 
 
+def test_t15_tables_of_one_database_are_extracted_as_of_one_moment(workshop, shop, monkeypatch):
+    """What is committed while the changelogs are looked at is in both tables or in none, and lands by one commit."""
+    tables = ("parcels", "parcel_lines")
+    for table in tables:
+        shop.sql(f"create table {table} (id bigint primary key)")
+        extraction.enable(workshop.spark, f"{FEED}.{table}")
+    bought = "begin; " + "; ".join(f"insert into {table} values ({{0}})" for table in tables) + "; commit"
+    shop.sql(bought.format(1))
+    run = extraction.Database.run
+
+    def interrupted(self, sql, *parameters):
+        done = run(self, sql, *parameters)
+        if "parcel_lines_changelog" in sql and sql.startswith("update"):
+            shop.sql(bought.format(2))
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(extraction.Database, "run", interrupted)
+        lines = extraction.extract(workshop.spark, *(f"{FEED}.{table}" for table in tables))
+    assert [line.split(",")[0] for line in lines] == [
+        f"{FEED}/{table}/capture-001/extraction-000000001: 1 change" for table in sorted(tables)
+    ]
+    in_raw = (
+        "select source_table, count(*), max(landing_batch) - (select max(landing_batch) from raw.{0}) from raw.{0} "
+        "where entry = 'record' and source_table like 'parcel%' group by source_table order by source_table"
+    )
+    assert workshop.rows(in_raw.format(FEED)) == [("parcel_lines", 1, 0), ("parcels", 1, 0)]
+    # a feed stands for every table of it that is captured
+    assert len(extraction.extract(workshop.spark, FEED)) == 2
+    assert workshop.rows(in_raw.format(FEED)) == [("parcel_lines", 2, 0), ("parcels", 2, 0)]
+    assert extraction.extract(workshop.spark, FEED) == [f"{FEED}: nothing new"]
+    with pytest.raises(UsageError, match=r"nowhere is not captured; .* --enable nowhere\.<table>"):
+        extraction.extract(workshop.spark, "nowhere")
+    for table in tables:
+        extraction.disable(workshop.spark, f"{FEED}.{table}")
+
+
 def test_the_password_is_shown_nowhere(workshop, shop, monkeypatch):
     shop.sql("insert into deliveries values (77, 'x')")
     monkeypatch.setenv("HIGHWATER_SHOP_PASSWORD", PASSWORD + "-wrong")
@@ -404,9 +441,13 @@ def test_g16_row_versions_see_no_deletes_and_a_comparison_does(workshop, shop):
     sql = workshop.dbt("compile", "--inline", select).result.results[0].node.compiled_code
     verdicts = {row.id: row.verdict for row in workshop.spark.sql(sql).collect() if row.verdict != "equal"}
     assert verdicts == {3: "extra_in_lake"}
+    shop.sql("update stops set v = 'A' where id = 1")
+    with pytest.raises(UsageError, match=r"1 row of changelog_shop\.stops may have been written since the last"):
+        extraction.disable(workshop.spark, table)
+    extraction.extract(workshop.spark, table)
     assert "no longer captured" in extraction.disable(workshop.spark, table)
     extraction.enable(workshop.spark, table, "row-version")
-    assert built() == {1: "a", 2: "B", 4: "late", 5: "e"}
+    assert built() == {1: "A", 2: "B", 4: "late", 5: "e"}
     extraction.disable(workshop.spark, table)
 
 

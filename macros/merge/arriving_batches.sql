@@ -1,6 +1,7 @@
 {%- macro arriving_batches(entity, staged) -%}
     {%- set arriving = {
-        'entity': entity, 'staged': [], 'log_batch': 1, 'rows': 0, 'standing': [], 'truncates': [], 'resyncs': [],
+        'entity': entity, 'staged': [], 'log_batch': 1, 'rows': 0, 'ends': [],
+        'standing': [], 'truncates': [], 'resyncs': [],
     } -%}
     {%- if not execute -%}
         {{ return(arriving) }}
@@ -36,6 +37,7 @@
 {%- endmacro -%}
 
 {%- macro _count_batches(arriving, truncates) -%}
+    {%- set ends = key_ends(arriving.entity) -%}
     {%- for source in arriving.staged -%}
         {%- set batches = run_query(
             "select landing_batch, unix_micros(landed_at), count(*)"
@@ -44,11 +46,13 @@
                 ~ ", max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as int)) filter (where rejection_reason is null)"
                 if truncates else ''
             )
+            ~ (', ' ~ ends | join(', ') if ends else '')
             ~ " from " ~ source.relation ~ " where landing_batch > " ~ source.mark
             ~ " group by landing_batch, landed_at order by landing_batch"
         ).rows -%}
-        {%- do source.update({'batches': batches}) -%}
+        {%- do source.update({'batches': batches, 'newest': batches | map(attribute=0) | map('int') | max | default(source.mark)}) -%}
         {%- do arriving.update({'rows': arriving.rows + batches | map(attribute=2) | map('int') | sum}) -%}
+        {%- do arriving.ends.extend(batches) -%}
     {%- endfor -%}
 {%- endmacro -%}
 

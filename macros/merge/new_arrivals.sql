@@ -12,6 +12,10 @@
         {%- endfor %}
     from {{ source.relation }}
     where landing_batch > {{ source.mark }}
+    {%- if source.newest is defined %}
+        -- what lands meanwhile is for the next build: nobody has asked where it stands
+        and landing_batch <= {{ source.newest }}
+    {%- endif %}
     {%- endfor -%}
     {%- for resync in arriving.resyncs %}
 

@@ -56,10 +56,14 @@
         from {{ relation.name }} as held
         {%- if relation.where is not none %}
         where {{ relation.where }}
+        {%- else %}
+        {%- for bound in key_bounds(arriving.entity, arriving.ends, 'held') %}
+        {{ 'where' if loop.first else 'and' }} {{ bound }}
+        {%- endfor %}
         {%- endif %}
         {%- endfor %}
     ) as standing
-    -- the big table is read once, narrow, and never shuffled
+    -- the big table is read once, narrow, where its files may have the keys, and never shuffled
     inner join (
         select distinct {{ key | join(', ') }}
         from {{ arrivals }}

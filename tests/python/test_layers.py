@@ -241,3 +241,44 @@ def test_full_refresh_does_not_touch_logs_and_merged_tables(workshop, history):
     versions = [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")]
     workshop.build("+viewed", command="run", full_refresh=None)
     assert [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")] == versions
+
+
+def test_a_batch_asks_for_files_between_the_ends_of_its_keys(workshop):
+    """Every key of the batch is between them, also texts that dbt reads as NULL and those that want escaping."""
+    from highwater.compact import compact
+
+    table, keys = "datastream_ends.ended", ["", "null", "O'Neil \\", "zebra", "äöü", "\U0001f600"]
+    workshop.add_table(table, "name:string,day:date,n:int", "v:string")
+
+    def deliver(name, sequence, value, names):
+        records = [
+            change("UPDATE-INSERT", sequence, {"name": key, "day": "2024-08-29", "n": len(key), "v": value})
+            for key in names
+        ]
+        workshop.deliver(table, name, records)
+        workshop.land("datastream_ends")
+
+    deliver("1.json", "5", "first", keys)
+    workshop.build("+ended", command="run")
+    # older than what stands, in two batches: of the first one dbt could not tell the ends
+    deliver("2.json", "3", "late", keys[:2])
+    deliver("3.json", "3", "late", keys[2:])
+    workshop.build("+ended", command="run")
+    assert workshop.rows("select v, count(*) from ended group by v") == [("first", len(keys))]
+    (log,) = workshop.folder.glob("target/compiled/**/ended_changes.sql")
+    between = [
+        line.strip() for line in log.read_text().splitlines() if line.lstrip().startswith(("where held.", "and held."))
+    ]
+    assert between == [
+        "where held.name between '' and '\U0001f600'",
+        "and held.day between date'2024-08-29' and date'2024-08-29'",
+        "and held.n between 0 and 8",
+    ]
+    deliver("4.json", "7", "new", [*keys[1:3], "'; drop"])
+    workshop.build("+ended", command="run")
+    compact(workshop.spark, "ended")
+    assert workshop.rows("select count(*) from ended_merged where is_pending") == [(0,)]
+    assert dict(workshop.rows("select name, v from ended")) == {
+        **dict.fromkeys(keys, "first"),
+        **dict.fromkeys([*keys[1:3], "'; drop"], "new"),
+    }

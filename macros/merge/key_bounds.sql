@@ -1,0 +1,34 @@
+{%- macro key_bounds(entity, rows, side) -%}
+    {%- set bounds = [] -%}
+    {%- for column in _bounded_columns(entity) -%}
+        {%- set least = rows | map(attribute='least_' ~ column.name) | reject('none') | min(case_sensitive=true) -%}
+        {%- set greatest = rows | map(attribute='greatest_' ~ column.name) | reject('none') | max(case_sensitive=true) -%}
+        {%- if least is defined and greatest is defined -%}
+            {%- do bounds.append(
+                side ~ '.' ~ column.name ~ ' between ' ~ _literal(least, column.data_type) ~ ' and '
+                ~ _literal(greatest, column.data_type)
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(bounds) }}
+{%- endmacro -%}
+
+{%- macro _bounded_columns(entity) -%}
+    {#- Floats and timestamps are left out: their text depends on settings. -#}
+    {%- set key = entity_key(entity) -%}
+    {%- set bounded = [] -%}
+    {%- for column in entity_columns(entity) if column.name in key
+        and column.data_type in ('tinyint', 'smallint', 'int', 'bigint', 'date', 'string') -%}
+        {%- do bounded.append(column) -%}
+    {%- endfor -%}
+    {{ return(bounded) }}
+{%- endmacro -%}
+
+{%- macro _literal(value, data_type) -%}
+    {%- if data_type == 'string' -%}
+        {{ return("'" ~ (value[1:] | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'") }}
+    {%- elif data_type == 'date' -%}
+        {{ return("date'" ~ value ~ "'") }}
+    {%- endif -%}
+    {{ return((value | int) ~ {'tinyint': 'Y', 'smallint': 'S', 'bigint': 'L'}.get(data_type, '')) }}
+{%- endmacro -%}

@@ -1,0 +1,10 @@
+{%- macro key_ends(entity) -%}
+    {%- set ends = [] -%}
+    {%- for column in _bounded_columns(entity) -%}
+        {#- dbt reads an empty text, and the text null, as NULL -#}
+        {%- set value = "concat('=', " ~ column.name ~ ')' if column.data_type == 'string' else column.name -%}
+        {%- do ends.append('min(' ~ value ~ ') as least_' ~ column.name) -%}
+        {%- do ends.append('max(' ~ value ~ ') as greatest_' ~ column.name) -%}
+    {%- endfor -%}
+    {{ return(ends) }}
+{%- endmacro -%}

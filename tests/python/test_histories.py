@@ -163,6 +163,7 @@ def run_histories(workshop, seed: int, count: int):
         for history, key, value, amount in workshop.rows(
             f"select history, k, v, cast(n as string) from histories where {its_own}"
         ):
+            assert key not in found[history], f"{(seed, number, history)}: {key} is there twice"
             found[history][key] = (value, amount)
         for history, oracle in oracles.items():
             expected = oracle.state()

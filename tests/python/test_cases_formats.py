@@ -74,6 +74,10 @@ TUNGSTEN = {
     ),
     "T13": ([[[("D", 50, 1, "1", None)]], [[("I", 40, 1, "1", "old")]]], {}),
     "T14": ([[[("I", 18, 1, "1", "a")]], [[("I", 16, 1, "2", "b"), ("I", 18, 3, "1", "a")]]], {"1": "a", "2": "b"}),
+    "T14-in-one-file": (
+        [[[("I", 18, 1, "1", "a"), ("I", 18, 2, "2", "b"), ("I", 18, 1, "1", "a")]]],
+        {"1": "a", "2": "b"},
+    ),
     "T16": (
         [[[("I", 1, 1, "1", "a")]], [[("I", 1, 1, "1", "a")]], [[("D", 2, 1, "1", None)]], [[("I", 1, 1, "1", "a")]]],
         {},
@@ -672,6 +676,14 @@ def test_t14_the_repeated_row_is_a_duplicate_whatever_its_row_id(live, workshop)
     assert workshop.rows(
         "select id, verdict from tungsten_rows_changes where case_name = 'T14' order by landing_batch, source_line"
     ) == [("1", "applied"), ("2", "applied"), ("1", "duplicate")]
+
+
+def test_t14_a_copy_stands_where_its_original_does(live, workshop):
+    """The line that comes first is applied: a copy behind it is no later change."""
+    assert workshop.rows(
+        "select source_line, id, verdict from tungsten_rows_changes where case_name = 'T14-in-one-file' "
+        "order by source_line"
+    ) == [(1, "1", "applied"), (2, "2", "applied"), (3, "1", "duplicate")]
 
 
 def test_a_rebuild_gives_the_same_rows(live, workshop):

@@ -10,6 +10,7 @@ from highwater.add_table import in_yaml, parse_columns
 from highwater.feeds import FAST_LOADER
 
 FIRST_OF_CONTRACT = "      - name: change_sequence_number\n"
+FIRST_OF_VERSION = "      - name: valid_from_sequence\n"
 
 
 def add_new_fields(spark) -> None:
@@ -58,6 +59,9 @@ def _add(spark, entity: str, field: str) -> None:
         _insert(path, f"      - name: {in_yaml(column.name)}\n{described}")
     for path in Path("models/marts").glob(f"*/{entity}.yml"):
         path.write_text(path.read_text().rstrip("\n") + f"\n      - name: {in_yaml(column.mart_name)}\n{described}")
+    # the history's build makes its column, from the log
+    for path in Path("models/history").glob(f"*/{entity}_history.yml"):
+        _insert(path, f"      - name: {in_yaml(column.version_name)}\n{described}", FIRST_OF_VERSION)
     for table in (f"lake.{entity}_changes", f"lake.{entity}_merged"):
         if spark.catalog.tableExists(table):
             spark.sql(f"alter table {table} add columns ({column.name} string)")
@@ -67,6 +71,6 @@ def _merged(entity: str):
     return Path("models/merged").glob(f"*/{entity}_merged.yml")
 
 
-def _insert(path: Path, text: str) -> None:
-    before, contract, after = path.read_text().partition(FIRST_OF_CONTRACT)
-    path.write_text(before + text + contract + after)
+def _insert(path: Path, text: str, first_behind: str = FIRST_OF_CONTRACT) -> None:
+    before, first, after = path.read_text().partition(first_behind)
+    path.write_text(before + text + first + after)

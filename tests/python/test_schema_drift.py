@@ -1,6 +1,7 @@
 """A field that is not declared, or is gone: reported, refused, or made a column, as the table says."""
 
 import pytest
+import yaml
 from workshop import change
 
 pytestmark = pytest.mark.long
@@ -14,7 +15,8 @@ def drifting(workshop):
     workshop.add_table(TABLE, "id:int", "v:string")
     workshop.deliver(TABLE, "a.json", [change("INSERT", "1", {"id": 1, "v": "a"})])
     workshop.land("datastream_drift")
-    workshop.build("+drifting")
+    workshop.add_table(TABLE, history=True)
+    workshop.build("+drifting", "drifting_history")
     return workshop
 
 
@@ -76,6 +78,11 @@ def test_add(drifting, capsys, monkeypatch):
         (21, "gold"),
     ]
     assert "{meta: {field: Loyalty}}" in (drifting.folder / "models/changes/drift/drifting_changes.yml").read_text()
+    drifting.build("drifting_history", command="build")
+    assert drifting.rows("select loyalty from drifting_history where id = 21") == [("gold",)]
+    (history,) = yaml.safe_load((drifting.folder / "models/history/drift/drifting_history.yml").read_text())["models"]
+    names = [column["name"] for column in history["columns"]]
+    assert names[:4] == ["id", "v", "loyalty", "valid_from_sequence"]
 
 
 def test_a_field_that_is_gone_is_reported_where_absence_says_something(workshop, capsys, monkeypatch):

@@ -24,7 +24,7 @@
     left semi join (
         select {{ key | join(', ') }}
         from {{ log }}
-        where log_batch > {{ arriving.mark }} and verdict in ('applied', 'superseded')
+        where log_batch > {{ arriving.mark }}{{ _upto(arriving.last) }} and verdict in ('applied', 'superseded')
         {%- if arriving.truncated %}
         union all
         -- what stood when the table was emptied
@@ -38,7 +38,10 @@
                 change_sequence_number,
                 {{ effective_at(log, entity) | indent(16) }} as effective_at
             from {{ log }}
-            where log_batch > {{ arriving.mark }} and verdict in ('applied', 'superseded') and change_type = 'truncate'
+            where
+                log_batch > {{ arriving.mark }}{{ _upto(arriving.last) }}
+                and verdict in ('applied', 'superseded')
+                and change_type = 'truncate'
         ) as truncates
             on
                 history.valid_from_sequence < truncates.change_sequence_number
@@ -56,7 +59,7 @@
     {%- endif %}
     where
         -- a copy says nothing new
-        log.verdict in ('applied', 'superseded')
+        log.verdict in ('applied', 'superseded'){{ _upto(arriving.last, 'log.') }}
         {%- if entity_setting(entity, 'truncates', false) %}
         and log.change_type <> 'truncate'
         {%- endif %}
@@ -66,8 +69,8 @@
 {%- endmacro -%}
 
 {%- macro _new_to_history(log, entity) -%}
-    {#- mark: what the history has taken in; none: it is made from the whole log -#}
-    {%- set arriving = {'mark': none, 'rows': 0, 'truncated': false} -%}
+    {#- mark: what the history has taken in; none: it is made from the whole log. last: the last batch that readers may see -#}
+    {%- set arriving = {'mark': none, 'rows': 0, 'truncated': false, 'last': _last_log_batch_shown(entity)} -%}
     {%- if not execute or not is_incremental() -%}
         {{ return(arriving) }}
     {%- endif -%}
@@ -94,8 +97,12 @@
     {%- do arriving.update({'mark': newest_log_batch(this)}) -%}
     {%- set found = run_query(
         "select count(*), count_if(change_type = 'truncate') from " ~ log ~ " where log_batch > " ~ arriving.mark
-        ~ " and verdict in ('applied', 'superseded')"
+        ~ _upto(arriving.last) ~ " and verdict in ('applied', 'superseded')"
     ).rows[0] -%}
     {%- do arriving.update({'rows': found[0] | int, 'truncated': (found[1] | int) > 0}) -%}
     {{ return(arriving) }}
+{%- endmacro -%}
+
+{%- macro _upto(last, prefix='') -%}
+    {{ return(' and ' ~ prefix ~ 'log_batch <= ' ~ last if last is not none else '') }}
 {%- endmacro -%}

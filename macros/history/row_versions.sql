@@ -1,8 +1,8 @@
 {%- macro row_versions(changes, log, entity, tracked=none, ignored=[]) -%}
-    {{ _versions_of(changes, log, entity, _tracked_columns(entity, tracked, ignored), is_incremental()) }}
+    {{ _versions_of(changes, log, entity, _tracked_columns(entity, tracked, ignored), is_incremental(), _last_log_batch_shown(entity)) }}
 {%- endmacro -%}
 
-{%- macro _versions_of(changes, log, entity, tracked, with_others) -%}
+{%- macro _versions_of(changes, log, entity, tracked, with_others, last=none) -%}
     {%- set columns = entity_columns(entity) | map(attribute='name') | list -%}
     {%- set key = entity_key(entity) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
@@ -21,7 +21,7 @@
             struct(change_sequence_number, log_batch, {{ effective_at(log, entity) | indent(12) }} as effective_at)
         ) as truncates
         from {{ log }}
-        where change_type = 'truncate' and verdict in ('applied', 'superseded')
+        where change_type = 'truncate' and verdict in ('applied', 'superseded'){{ _upto(last) }}
 
     ),
     {%- endif %}

@@ -9,7 +9,7 @@
 
     changes as (
 
-        {{ _changes_with_images(log, entity, {'mark': none, 'rows': 0}) | indent(4) }}
+        {{ _changes_with_images(log, entity, {'mark': none, 'rows': 0, 'last': none}) | indent(4) }}
 
     ),
 

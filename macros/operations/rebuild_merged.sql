@@ -1,7 +1,6 @@
 {%- macro rebuild_merged(entity) -%}
     {%- set log = _built_relation(entity ~ '_changes') -%}
-    {%- set merged = _built_relation(entity ~ '_merged') -%}
-    {%- set publications = _publications_of(entity) -%}
+    {%- set last = _last_log_batch_shown(entity) -%}
     {%- set rows %}
         with changes as (
             select
@@ -19,11 +18,8 @@
             from {{ log }}
             where
                 rejection_reason is null
-                {%- if publications %}
-                and log_batch <= {{
-                    published_log_batch(publications, entity)
-                    or run_query('select coalesce(max(log_batch), 0) from ' ~ merged).rows[0][0]
-                }}
+                {%- if last is not none %}
+                and log_batch <= {{ last }}
                 {%- endif %}
         )
         {{ latest_change_per_key('changes', entity) }}
@@ -31,10 +27,18 @@
     {%- do run_query(_table_of_rows(entity, rows)) -%}
 {%- endmacro -%}
 
-{%- macro _publications_of(entity) -%}
-    {#- The merged table of a publish group reads its publications; others read none. -#}
-    {%- for parent in _built_model(entity ~ '_merged').depends_on.nodes if parent.endswith('_publications') -%}
-        {{ return(_built_relation(parent.split('.')[-1])) }}
+{%- macro _last_log_batch_shown(entity) -%}
+    {%- if not execute or graph.nodes is not defined -%}
+        {{ return(none) }}
+    {%- endif -%}
+    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == entity ~ '_merged' -%}
+        {#- the merged table of a publish group reads its publications -#}
+        {%- for parent in node.depends_on.nodes if parent.endswith('_publications') -%}
+            {%- set published = published_log_batch(_built_relation(parent.split('.')[-1]), entity) -%}
+            {#- before its first publication a table shows what it has -#}
+            {%- set merged = adapter.get_relation(none, node.schema, node.alias) -%}
+            {{ return(published or (newest_log_batch(merged) if merged else 0)) }}
+        {%- endfor -%}
     {%- endfor -%}
     {{ return(none) }}
 {%- endmacro -%}

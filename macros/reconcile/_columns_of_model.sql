@@ -23,6 +23,20 @@
     {{ return(rules) }}
 {%- endmacro -%}
 
+{%- macro _sensitive_columns(model, names) -%}
+    {#- By the names that are compared, which a test may write in capitals. -#}
+    {%- set node = _model_of(model) if execute else none -%}
+    {%- set declared = [] -%}
+    {%- for column in (node.columns.values() if node else []) if column.config.get('meta', {}).get('sensitive') -%}
+        {%- do declared.append(column.name | lower) -%}
+    {%- endfor -%}
+    {%- set sensitive = [] -%}
+    {%- for name in names if name | lower in declared -%}
+        {%- do sensitive.append(name) -%}
+    {%- endfor -%}
+    {{ return(sensitive) }}
+{%- endmacro -%}
+
 {%- macro _model_of(relation) -%}
     {#- With `config.where` dbt hands a test a select from the model in the place of the model. -#}
     {%- set text = (relation | string).replace('`', '') -%}

@@ -52,21 +52,25 @@ pmod(xxhash64(
     from (
         select
             {{ _bucket_of_key(side, key, columns, buckets) }} as bucket,
-            xxhash64(
-                {%- for column in columns %}
-                {{ _hashable(column[side], column.data_type) }},
-                {%- endfor %}
-                -- xxhash64 passes over NULLs, so where they are is hashed too
-                {%- for chunk in columns | batch(60) %}
-                {% for column in chunk -%}
-                {{ 'if(' ~ column.name ~ ' is null, ' ~ 2 ** loop.index0 ~ ', 0)' }}{{ ' + ' if not loop.last }}
-                {%- endfor -%}
-                {{ ',' if not loop.last }}
-                {%- endfor %}
-            ) as row_hash
+            {{ _row_hash(side, columns) | indent(8) }} as row_hash
         from {{ relation }}
     )
     group by bucket
+{%- endmacro -%}
+
+{%- macro _row_hash(side, columns) -%}
+    xxhash64(
+        {%- for column in columns %}
+        {{ _hashable(column[side], column.data_type) }},
+        {%- endfor %}
+        -- xxhash64 passes over NULLs, so where they are is hashed too
+        {%- for chunk in columns | batch(60) %}
+        {% for column in chunk -%}
+        {{ 'if(' ~ column.name ~ ' is null, ' ~ 2 ** loop.index0 ~ ', 0)' }}{{ ' + ' if not loop.last }}
+        {%- endfor -%}
+        {{ ',' if not loop.last }}
+        {%- endfor %}
+    )
 {%- endmacro -%}
 
 {%- macro _hashable(value, type) -%}

@@ -37,15 +37,7 @@
     {%- set log = api.Relation.create(schema=model.schema, identifier=model.name ~ '_changes') -%}
     {%- set has_history = has_log and source.positions and entity_key(model.name) -%}
     {%- set is_feed = source.feed is not none -%}
-    {%- set declared_sensitive = [] -%}
-    {%- for column in model.columns.values() if column.config.get('meta', {}).get('sensitive') -%}
-        {%- do declared_sensitive.append(column.name | lower) -%}
-    {%- endfor -%}
-    {#- by the names that are compared, which the test may write in capitals -#}
-    {%- set sensitive = [] -%}
-    {%- for name in names if name | lower in declared_sensitive -%}
-        {%- do sensitive.append(name) -%}
-    {%- endfor -%}
+    {%- set sensitive = _sensitive_columns(lake, names) -%}
     {%- set readable = _rows_where(truth, 'rejection_reason is null' ~ (' and (' ~ where ~ ')' if where else '')) if is_feed else _rows_where(truth, where) -%}
     {#- the rows of the lake are those of the table, or those as of a position: a view has them -#}
     {%- set compared = '{lake_rows}' -%}
@@ -70,6 +62,7 @@
         'rows_of_log': rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
         'versions': _versions_between(model, marks.start, marks.position) if has_history else none,
         'buckets': differing_buckets(compared, readable, key, columns),
+        'keys': differing_keys('{lake_part}', '{export_part}', key, columns) if key else none,
         'verdicts': row_verdicts('{lake_part}', '{export_part}', key, columns),
         'verdicts_of_unique_keys': row_verdicts('{lake_part}', '{export_part}', key, columns, has_unique_keys=true),
         'readable': readable | string,

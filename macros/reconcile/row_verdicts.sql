@@ -116,3 +116,39 @@ select * from compared
     {%- endfor -%}
     {{ return('struct(\n            ' ~ fields | join(',\n            ') ~ '\n        )') }}
 {%- endmacro -%}
+
+{%- macro _with_masks(verdicts, key, columns, sensitive) -%}
+    {%- if not sensitive -%}
+        {{ return(verdicts) }}
+    {%- endif -%}
+    {%- set names = columns | map(attribute='name') | list -%}
+    {%- set keys = key or names -%}
+    {#- what row_verdicts hands on of a row -#}
+    {%- set kept = names if columns | selectattr('rules') | list else names | reject('in', keys) | list -%}
+select
+    {%- for name in keys %}
+    {{ _masked(name, name, sensitive) }},
+    {%- endfor %}
+    * except ({{ keys | join(', ') }}, lake_values, export_values)
+    {%- for side in ['lake_values', 'export_values'] %},
+    {%- if kept %}
+    transform({{ side }}, held -> struct(
+        {%- for name in kept %}
+        {{ _masked('held.' ~ name, name, sensitive) }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    )) as {{ side }}
+    {%- else %}
+    {{ side }}
+    {%- endif %}
+    {%- endfor %}
+from (
+{{ verdicts }}
+)
+{%- endmacro -%}
+
+{%- macro _masked(value, name, sensitive) -%}
+    {{ return(
+        "if(" ~ value ~ " is null, null, '•••') as " ~ name if name in sensitive
+        else value ~ (' as ' ~ name if value != name else '')
+    ) }}
+{%- endmacro -%}

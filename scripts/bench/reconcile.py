@@ -48,6 +48,7 @@ def plan_of(spark, export: str) -> dict:
     sides = f"'bench.lake', '{export}'"
     parts = {
         "buckets": f"differing_buckets('{{lake_rows}}', '{export}', ['k'], columns)",
+        "keys": "differing_keys('{lake_part}', '{export_part}', ['k'], columns)",
         "verdicts": "row_verdicts('{lake_part}', '{export_part}', ['k'], columns)",
         "verdicts_of_unique_keys": "row_verdicts('{lake_part}', '{export_part}', ['k'], columns, has_unique_keys=true)",
         "lake_bucket": "_bucket_of_key('lake', ['k'], columns)",

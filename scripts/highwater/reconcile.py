@@ -422,33 +422,34 @@ def count(spark, plan: dict, found: Comparison, rows: str, window=("",), run: st
 
 
 def _count_rows(spark, plan, found, rows, window, run, buckets, differing, folder) -> bool:
-    lake_rows = sum(bucket.lake_rows for bucket in differing)
-    export_rows = sum(bucket.export_rows for bucket in differing)
-    lake_part, export_part = rows, plan["readable"]
+    parts = {"lake": rows, "export": plan["readable"]}
     if len(differing) < FEW_BUCKETS * len(buckets):
-        lake_part = _rows_of_buckets(rows, plan["lake_bucket"], differing)
-        export_part = _rows_of_buckets(plan["readable"], plan["export_bucket"], differing)
+        parts = {side: _rows_of_buckets(part, plan[f"{side}_bucket"], differing) for side, part in parts.items()}
+        counted = differing
     else:
         found.counts = {}
-        lake_rows, export_rows = found.lake_rows, found.export_rows
+        counted = buckets
+    there = tuple(sum(bucket[f"{side}_rows"] for bucket in counted) for side in parts)
     equal_before = found.counts.get("equal", {"keys": 0})["keys"]
-    many = lake_rows + export_rows > MANY_ROWS * (found.lake_rows + found.export_rows)
+    many = sum(there) > MANY_ROWS * (found.lake_rows + found.export_rows)
     # a key that is there very often would be joined with itself
     most = max(max(bucket.lake_rows, bucket.export_rows) for bucket in buckets)
     average = max(found.lake_rows, found.export_rows) / len(buckets)
-    may_join = plan["key"] and many and most < 1000 + 10 * average
-    forms = ["verdicts_of_unique_keys", "verdicts"] if may_join else ["verdicts"]
-    for form in forms:
-        sql = plan[form].replace("{lake_part}", lake_part).replace("{export_part}", export_part)
-        seen = _write_differences(spark, plan, sql, folder)
+    ways = [_write_differing_keys if plan["key"] else _write_differing_rows]
+    if plan["key"] and many and most < 1000 + 10 * average:
+        ways.insert(0, _write_differences_of_unique_keys)
+    if not many:
+        parts = _kept(spark, plan, parts, folder)
+    for write in ways:
+        seen = write(spark, plan, parts, folder)
         # with a key that is there twice more pairs are joined than there are rows
-        adds_up = (seen["lake_rows"] or 0, seen["export_rows"] or 0) == (lake_rows, export_rows)
+        adds_up = (seen["lake_rows"], seen["export_rows"]) == there
         if adds_up:
             break
-    spark.read.parquet(folder).createOrReplaceTempView(DIFFERENCES)
+    spark.read.parquet(f"{folder}/{DIFFERENCES}").createOrReplaceTempView(DIFFERENCES)
     _settle(spark, plan, found, window, run)
     equal = {"keys": seen["equal"], "lake_rows": seen["equal_lake_rows"], "export_rows": seen["equal_lake_rows"]}
-    found.counts["equal"] = {name: (value or 0) + equal_before for name, value in equal.items()}
+    found.counts["equal"] = {name: value + equal_before for name, value in equal.items()}
     for row in spark.sql(
         "select verdict, count(*) as keys, sum(lake_rows) as lake_rows, sum(export_rows) as export_rows "
         f"from {DIFFERENCES} group by verdict"
@@ -473,10 +474,61 @@ def _column_counts(seen: dict, column: str) -> dict:
     return {"value": 0, "null_in_export": 0, "null_in_lake": 0, "equal_by_rule": seen[f"rule_{column}"]}
 
 
+def _kept(spark, plan: dict, parts: dict, folder: str) -> dict:
+    """Put the rows of parts aside, to be read again and again; to persist them in memory takes longer."""
+    names = ", ".join(column["name"] for column in plan["columns"])
+    for side, part in parts.items():
+        spark.sql(f"select {names} from {part}").write.parquet(f"{folder}/{side}")
+        spark.read.parquet(f"{folder}/{side}").createOrReplaceTempView(f"highwater_part_of_{side}")
+    return {side: f"highwater_part_of_{side}" for side in parts}
+
+
+def _of_parts(sql: str, parts: dict) -> str:
+    return sql.replace("{lake_part}", parts["lake"]).replace("{export_part}", parts["export"])
+
+
+def _write_differing_rows(spark, plan: dict, parts: dict, folder: str) -> dict:
+    return _write_differences(spark, plan, _of_parts(plan["verdicts"], parts), folder)
+
+
+def _write_differences_of_unique_keys(spark, plan: dict, parts: dict, folder: str) -> dict:
+    return _write_differences(spark, plan, _of_parts(plan["verdicts_of_unique_keys"], parts), folder)
+
+
+def _write_differing_keys(spark, plan: dict, parts: dict, folder: str) -> dict:
+    """Find the keys that differ by hashes, and gather the rows of these alone: to gather rows costs most."""
+    keys = [f"key_that_differs_{number}" for number, _ in enumerate(plan["key"])]
+    counted = {"keys": "count_if(not differs)", "rows": "sum(if(differs, 0, lake_rows))"}
+    frame, observation = _observed(spark.sql(_of_parts(plan["keys"], parts)), counted)
+    chosen = [f"{name} as {own}" for name, own in zip(plan["key"], keys, strict=True)]
+    frame.where("differs").selectExpr(*chosen).write.mode("overwrite").parquet(f"{folder}/keys")
+    spark.read.parquet(f"{folder}/keys").createOrReplaceTempView("highwater_differing_keys")
+    columns = {column["name"]: column for column in plan["columns"]}
+
+    def of_these(side: str, part: str) -> str:
+        same = [f"{columns[name][f'{side}_by_rules']} <=> {own}" for name, own in zip(plan["key"], keys, strict=True)]
+        return f"(select * from {part} left semi join highwater_differing_keys on {' and '.join(same)})"
+
+    narrow = {side: of_these(side, part) for side, part in parts.items()}
+    seen = _write_differences(spark, plan, _of_parts(plan["verdicts"], narrow), folder)
+    equal = observation.get
+    for name in ("lake_rows", "export_rows", "equal_lake_rows"):
+        seen[name] += equal["rows"]
+    return seen | {"equal": seen["equal"] + equal["keys"]}
+
+
+def _observed(frame, counted: dict):
+    """Return a frame with these sums taken by the way, and where they are to be found afterwards; no rows sum to 0."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    observation = Observation()
+    sums = (f.expr(f"coalesce({what}, 0)").alias(name) for name, what in counted.items())
+    return frame.observe(observation, *sums), observation
+
+
 def _write_differences(spark, plan: dict, sql: str, folder: str) -> dict:
     """Write the keys that are not equal to a folder; return the counts of all, taken in the same pass."""
-    from pyspark.sql import Observation
-
     observed = {
         "lake_rows": "sum(lake_rows)",
         "export_rows": "sum(export_rows)",
@@ -487,11 +539,8 @@ def _write_differences(spark, plan: dict, sql: str, folder: str) -> dict:
         if column["rules"]:
             name = column["name"]
             observed[f"rule_{name}"] = f"count_if(array_contains(columns_equal_by_rule, '{name}'))"
-    from pyspark.sql import functions as f
-
-    observation = Observation()
-    frame = spark.sql(sql).observe(observation, *(f.expr(what).alias(name) for name, what in observed.items()))
-    frame.where("verdict <> 'equal'").write.mode("overwrite").parquet(folder)
+    frame, observation = _observed(spark.sql(sql), observed)
+    frame.where("verdict <> 'equal'").write.mode("overwrite").parquet(f"{folder}/{DIFFERENCES}")
     return observation.get
 
 

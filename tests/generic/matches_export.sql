@@ -4,7 +4,8 @@
 {%- set truth = _with_names_of_the_source(export, names) %}
 {%- set compared = comparable_columns(model, truth, names, _declared_rules(model)) %}
 {#- dbt has put `config.where` into the model already #}
-{{ row_verdicts(model, _rows_where(truth, config.get('where')), key, compared) }}
+{%- set verdicts = row_verdicts(model, _rows_where(truth, config.get('where')), key, compared) %}
+{{ _with_masks(verdicts, key, compared, _sensitive_columns(model, names)) }}
 where verdict <> 'equal'
 
 {% endtest %}

@@ -254,6 +254,17 @@ def test_checksums_differ_where_rows_do_and_nowhere_else(planted):
     assert blind < wanted
 
 
+def keys(pairs, sql: str) -> set:
+    return {(row.pair, row.k) for row in pairs.workshop.spark.sql(f"select * from ({sql}) where differs").collect()}
+
+
+def test_hashes_differ_for_the_keys_that_differ_and_for_no_other(planted):
+    sql = planted.sql("differing_keys")
+    assert keys(planted, sql) == set(planted.expected)
+    assert "if(a is null, " in sql
+    assert keys(planted, sql.replace("is null, ", "is null and false, ")) < set(planted.expected)
+
+
 @pytest.mark.long
 def test_keyless_tables_are_compared_as_bags(workshop):
     pairs = Pairs(workshop, "keyless")
@@ -380,6 +391,11 @@ def test_generated_faults_change_the_checksums(generated):
     assert wanted <= differing
     # 0.0 and -0.0 inside nested values have no part in these rows, so nothing else may differ
     assert differing == wanted
+
+
+@pytest.mark.long
+def test_generated_faults_change_the_hashes_of_their_keys(generated):
+    assert keys(generated, generated.sql("differing_keys")) == set(generated.expected)
 
 
 @pytest.mark.long

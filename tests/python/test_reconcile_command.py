@@ -409,6 +409,12 @@ def test_sensitive_values_are_in_no_output(fleet, capsys):
     for name, text in outputs.items():
         assert "secret" not in text, name
         assert "open" in text and reconciliation.MASK in text, name
+    # the rows that dbt keeps of the test, keys too
+    test_of_export(fleet.workshop, "fleet", TABLE, "id", {name: {"sensitive": True} for name in ("id", "note")})
+    (failed,) = fleet.workshop.dbt("test", "--select", f"matches_export_{TABLE}*").result
+    (row,) = fleet.workshop.spark.table(failed.node.relation_name).collect()
+    assert "secret" not in str(row) and row.id == row.export_values[0].note == reconciliation.MASK
+    assert row.export_values[0].name == "open" and "note" in row.differing_columns
     test_of_export(fleet.workshop, "fleet", TABLE, "id")
     # the control: undeclared, it is shown
     assert "secret other" in reconcile_page.as_json(reconciliation.reconcile(fleet.workshop.spark, (TABLE,)))

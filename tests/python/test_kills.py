@@ -87,9 +87,11 @@ def is_whole(project, tmp_path):
         "(select sum(read) from ledger where table_name = 'table1') as read, "
         "(select sum(applied + superseded + duplicate + rejected) from ledger where table_name = 'table1') as judged, "
         "(select count(*) from customers) as customers, "
+        "(select count(*) from customers_history) as versions, "
+        "(select count(*) from customers_history where is_current) as current_versions, "
         "(select count(*) from ledger where table_name in ('table1', 'customers')) as batches",
     )
-    assert counts == [188, 1027, 1000, 1000, 1000, 10, 2]
+    assert counts == [188, 1027, 1000, 1000, 1000, 10, 22, 10, 2]
 
 
 @pytest.mark.soak

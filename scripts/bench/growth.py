@@ -2,8 +2,8 @@
 
     .venv/bin/python scripts/bench/growth.py [--rows 2000000] [--batches 5] [--changes 20000]
 
-A log of some batches, then of ten times as many; a base, then one ten times as big, whose files hold ranges of keys
-and whose changed keys are neighbours.
+A log of ten times as many batches as another one, and a base ten times as big; files of the base hold ranges of keys,
+and the keys of a batch are neighbours. The small ones come last: what runs first is slower, whatever it is.
 """
 
 import click
@@ -42,16 +42,15 @@ def build(spark, figures: Figures, name: str, rows: int, batches: range, changes
 def main(rows, batches, changes):
     """Measure in lakes of their own, which are removed at the end."""
     figures, first = Figures(), 2 + batches
-    with lake_of_its_own() as spark:
-        build_base(spark, rows)
-        build(spark, figures, "", rows, range(2, first), changes)
-        build(spark, figures, "a short history", rows, range(first, first + 5), changes)
-        build(spark, figures, "", rows, range(first + 5, 10 * first), changes)
-        build(spark, figures, "ten times the history", rows, range(10 * first, 10 * first + 5), changes)
-    with lake_of_its_own() as spark:
-        build_base(spark, 10 * rows)
-        build(spark, figures, "", 10 * rows, range(2, first), changes)
-        build(spark, figures, "ten times the base", 10 * rows, range(first, first + 5), changes)
+    for name, size, before in (
+        ("ten times the history", rows, 10 * first),
+        ("ten times the base", 10 * rows, first),
+        ("a short history", rows, first),
+    ):
+        with lake_of_its_own() as spark:
+            build_base(spark, size)
+            build(spark, figures, "", size, range(2, before), changes)
+            build(spark, figures, name, size, range(before, before + 5), changes)
     for prefix in ("", "compaction, "):
         short = f"{prefix}a short history"
         figures.compare(f"{prefix}ten times the history", short, "at most 1.1x")

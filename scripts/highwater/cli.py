@@ -78,11 +78,13 @@ def land(feeds, skip):
             _land(session(), declared)
 
 
-@commands.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@commands.command(context_settings={"ignore_unknown_options": True})
 @click.option("--hold", is_flag=True, help="Publish a group of tables only when its checks have passed.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def build(hold, arguments):
     """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
+
+    ARGUMENTS are for example `--select +orders`; `highwater dbt build --help` lists them.
 
     When nothing has landed and nothing in the project has changed since the last build that succeeded, dbt is not
     started; `highwater dbt build` starts it in any case.
@@ -126,7 +128,7 @@ def dbt_command(arguments):
     from highwater.spark import session
 
     command = next((word for word in arguments if not word.startswith("-")), "")
-    if not command or command in dbt.WITHOUT_SPARK:
+    if not command or command in dbt.WITHOUT_SPARK or {"-h", "--help"} & set(arguments):
         sys.exit(dbt.run(list(arguments)))
     with lease(f"highwater dbt {command}"):
         session()
@@ -239,7 +241,10 @@ def compact(table, threshold, method, stop_before_rewrite, retain_previous):
 @commands.command()
 @click.argument("table", required=False)
 def vacuum(table):
-    """Gather small files (of TABLE, or of all) and drop those that no version of the last week needs."""
+    """Drop rows (of TABLE, or of all) that are older than a declared retention; gather small files.
+
+    Files that no version of the last week needs are removed.
+    """
     from highwater.project import lease
     from highwater.retention import vacuum as vacuum_tables
     from highwater.spark import session

@@ -154,6 +154,13 @@ def test_with_another_jar_than_the_pinned_one(project):
         os.chdir(here)
 
 
+@pytest.mark.parametrize(("command", "words"), [(["build"], "--hold"), (["dbt", "build"], "--full-refresh")])
+def test_help_builds_nothing(tmp_path, command, words):
+    result = run(*command, "--help", HIGHWATER_LAKE=str(tmp_path / "lake"))
+    assert result.returncode == 0 and words in result.stdout, result.stderr
+    assert not (tmp_path / "lake").exists()
+
+
 def test_outside_the_project(tmp_path):
     one_sentence(run("land", cwd=tmp_path), "no dbt_project.yml")
 

@@ -62,6 +62,8 @@ def _model(declared):
         "resource_type": "model",
         "alias": declared["name"],
         "columns": {column["name"]: column for column in columns},
+        # no history of the examples is of a publish group
+        "depends_on": {"nodes": []},
     }
 
 

@@ -185,6 +185,35 @@ def test_a_planted_fault_is_found_and_named(fleet, fault):
     assert keys == sorted(keys) and len(keys) <= reconciliation.SAMPLES
 
 
+def test_every_way_to_compare_finds_the_same(fleet, monkeypatch):
+    """Few rows are put aside; many are joined by their keys, which is given up when a key is there twice."""
+    statements = [
+        "update {table} set weight = weight + 0.01 where id = 7",
+        "delete from {table} where id in (3, 4)",
+        "insert into {table} select * from {table} where id = 5",
+    ]
+    expected = {"equal": 26, "value_differs": 1, "missing_in_lake": 2, "duplicate_in_lake": 1}
+    used = []
+    for name in ("_kept", "_write_differences_of_unique_keys", "_write_differing_keys"):
+        way = getattr(reconciliation, name)
+        monkeypatch.setattr(
+            reconciliation, name, lambda *given, _name=name, _way=way: used.append(_name) or _way(*given)
+        )
+    with fleet.broken(*statements):
+        assert found_in(fleet.reconcile()) == expected
+        assert used == ["_kept", "_write_differing_keys"]
+        monkeypatch.setattr(reconciliation, "MANY_ROWS", 0)
+        for few_buckets in (reconciliation.FEW_BUCKETS, 0):
+            used.clear()
+            monkeypatch.setattr(reconciliation, "FEW_BUCKETS", few_buckets)
+            assert found_in(fleet.reconcile()) == expected
+            assert used == ["_write_differences_of_unique_keys", "_write_differing_keys"]
+    used.clear()
+    with fleet.broken(*statements[:2]):
+        assert found_in(fleet.reconcile()) == {"equal": 27, "value_differs": 1, "missing_in_lake": 2}
+        assert used == ["_write_differences_of_unique_keys"]
+
+
 def test_d15_what_is_newer_than_the_export_is_no_fault(fleet):
     fleet.deliver(fleet.write(("INSERT", 31, vessel(31))))
     fleet.build()

@@ -1,6 +1,6 @@
 """Measure ways to make pending rows base rows, beside stock dbt-spark's merge of the same changes.
 
-    .venv/bin/python scripts/bench/compaction.py [--rows 4000000] [--rounds 2]
+    .venv/bin/python scripts/bench/compaction.py [--rows 4000000] [--rounds 2] [--pairs 4]
 
 1 % of the keys are pending, at random. Each way works on a table of its own, in turns, in one session; at the end all
 hold the same rows. The first round is cold. What came of it: docs/decisions/0019-passes-of-a-compaction.md.
@@ -12,20 +12,22 @@ import tempfile
 import click
 from merge import Figures
 
-VALUES = ", ".join(
-    f"xxhash64({{seed}}, {n}) as c{n}, concat('text ', cast(xxhash64({{seed}}, {n}) % 100000 as string)) as t{n}"
-    for n in range(4)
-)
-COLUMNS = ["k", "change_sequence_number", "change_hash", *(f"{kind}{n}" for n in range(4) for kind in "ct")]
+COLUMNS = ["k", "change_sequence_number", "change_hash"]
 MERGED, DELETED, LISTED, STOCK = "one MERGE", "MERGE that deletes, UPDATE", "DELETE by literals, UPDATE", "stock merge"
 TABLES = {MERGED: "bench.merged", DELETED: "bench.deleted", LISTED: "bench.listed", STOCK: "bench.stock"}
 
 
 def rows_of(key: str, number: str, source: str) -> str:
     """Return a select of rows with these keys, numbered in their order."""
+    values = [
+        f"xxhash64({number}, {name[1:]}) as {name}"
+        if name[0] == "c"
+        else f"concat('text ', cast(xxhash64({number}, {name[1:]}) % 100000 as string)) as {name}"
+        for name in COLUMNS[3:]
+    ]
     return (
         f"select {key} as k, lpad(hex({number}), 16, '0') as change_sequence_number, "
-        f"xxhash64({number}) as change_hash, {VALUES.format(seed=number)} from {source}"
+        f"xxhash64({number}) as change_hash, {', '.join(values)} from {source}"
     )
 
 
@@ -90,8 +92,10 @@ def run(spark, way: str) -> None:
 @click.command()
 @click.option("--rows", default=4_000_000)
 @click.option("--rounds", default=2)
-def main(rows, rounds):
+@click.option("--pairs", default=4, help="Columns of values, one of numbers and one of texts each.")
+def main(rows, rounds, pairs):
     """Measure in a lake of its own, which is removed at the end."""
+    COLUMNS.extend(f"{kind}{number}" for number in range(pairs) for kind in "ct")
     with tempfile.TemporaryDirectory(prefix="highwater-bench-") as temporary:
         os.environ["HIGHWATER_LAKE"] = f"{temporary}/lake"
         from highwater.spark import session

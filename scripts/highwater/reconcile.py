@@ -435,7 +435,7 @@ def _count_rows(spark, plan, found, rows, window, run, buckets, differing, folde
     # a key that is there very often would be joined with itself
     most = max(max(bucket.lake_rows, bucket.export_rows) for bucket in buckets)
     average = max(found.lake_rows, found.export_rows) / len(buckets)
-    ways = [_write_differing_keys if plan["key"] else _write_differing_rows]
+    ways = [_write_differing_keys if plan["key"] else _write_differences]
     if plan["key"] and many and most < 1000 + 10 * average:
         ways.insert(0, _write_differences_of_unique_keys)
     if not many:
@@ -487,12 +487,8 @@ def _of_parts(sql: str, parts: dict) -> str:
     return sql.replace("{lake_part}", parts["lake"]).replace("{export_part}", parts["export"])
 
 
-def _write_differing_rows(spark, plan: dict, parts: dict, folder: str) -> dict:
-    return _write_differences(spark, plan, _of_parts(plan["verdicts"], parts), folder)
-
-
 def _write_differences_of_unique_keys(spark, plan: dict, parts: dict, folder: str) -> dict:
-    return _write_differences(spark, plan, _of_parts(plan["verdicts_of_unique_keys"], parts), folder)
+    return _write_differences(spark, plan, parts, folder, "verdicts_of_unique_keys")
 
 
 def _write_differing_keys(spark, plan: dict, parts: dict, folder: str) -> dict:
@@ -510,7 +506,7 @@ def _write_differing_keys(spark, plan: dict, parts: dict, folder: str) -> dict:
         return f"(select * from {part} left semi join highwater_differing_keys on {' and '.join(same)})"
 
     narrow = {side: of_these(side, part) for side, part in parts.items()}
-    seen = _write_differences(spark, plan, _of_parts(plan["verdicts"], narrow), folder)
+    seen = _write_differences(spark, plan, narrow, folder)
     equal = observation.get
     for name in ("lake_rows", "export_rows", "equal_lake_rows"):
         seen[name] += equal["rows"]
@@ -527,7 +523,7 @@ def _observed(frame, counted: dict):
     return frame.observe(observation, *sums), observation
 
 
-def _write_differences(spark, plan: dict, sql: str, folder: str) -> dict:
+def _write_differences(spark, plan: dict, parts: dict, folder: str, form: str = "verdicts") -> dict:
     """Write the keys that are not equal to a folder; return the counts of all, taken in the same pass."""
     observed = {
         "lake_rows": "sum(lake_rows)",
@@ -539,7 +535,7 @@ def _write_differences(spark, plan: dict, sql: str, folder: str) -> dict:
         if column["rules"]:
             name = column["name"]
             observed[f"rule_{name}"] = f"count_if(array_contains(columns_equal_by_rule, '{name}'))"
-    frame, observation = _observed(spark.sql(sql), observed)
+    frame, observation = _observed(spark.sql(_of_parts(plan[form], parts)), observed)
     frame.where("verdict <> 'equal'").write.mode("overwrite").parquet(f"{folder}/{DIFFERENCES}")
     return observation.get
 

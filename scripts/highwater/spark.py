@@ -16,6 +16,7 @@ from highwater.errors import UsageError
 from highwater.project import lake, require_java
 
 JARS = Path(".spark/jars")
+METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 
 
 def profile_settings() -> dict[str, str]:
@@ -63,10 +64,28 @@ def session(**settings: str):
             spark.sql("create schema if not exists raw")
             spark.sql("create schema if not exists lake")
             spark.sql("use lake")
+            if METASTORE not in given:
+                _remove_unfinished_tables(spark)
     except Exception as error:
         words = str(error).strip().split("\n")[0]
         raise UsageError(f"Spark did not start: {words} More is in {log}.") from error
     return spark
+
+
+def _remove_unfinished_tables(spark) -> None:
+    """Remove the folders of tables whose creation was killed: Delta refuses to create a table where something is.
+
+    The metastore is this process's alone, so nobody is creating one now. A folder with committed rows stays, whatever
+    the metastore says.
+    """
+    for folder in (lake() / "tables").glob("*.db/*"):
+        commits = list(folder.glob("_delta_log/*.json"))
+        is_older = len(commits) > 1 or any(folder.glob("_delta_log/*.checkpoint*"))
+        if is_older or any('{"add":' in commit.read_text() for commit in commits):
+            continue
+        schema = folder.parent.name.removesuffix(".db")
+        if not spark.catalog.tableExists(f"{schema}.{folder.name}"):
+            shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
@@ -116,7 +135,7 @@ def reading_session():
             shutil.copytree(lake() / "metastore", metastore, ignore=shutil.ignore_patterns("*.lck"))
             url = f"jdbc:derby:;databaseName={metastore}"
             try:
-                spark = session(spark__hadoop__javax__jdo__option__ConnectionURL=url)
+                spark = session(**{METASTORE: url})
                 _know_reconciliations(spark)
                 break
             except UsageError:

@@ -76,11 +76,11 @@ def _remove_unfinished_tables(spark) -> None:
     """Remove the folders of tables whose creation was killed: Delta refuses to create a table where something is.
 
     The metastore is this process's alone, so nobody is creating one now. A folder with committed rows stays, whatever
-    the metastore says.
+    the metastore says, and so does one without a Delta log.
     """
-    for folder in (lake() / "tables").glob("*.db/*"):
-        commits = list(folder.glob("_delta_log/*.json"))
-        is_older = len(commits) > 1 or any(folder.glob("_delta_log/*.checkpoint*"))
+    for log in (lake() / "tables").glob("*.db/*/_delta_log"):
+        folder, commits = log.parent, list(log.glob("*.json"))
+        is_older = len(commits) > 1 or any(log.glob("*.checkpoint*"))
         if is_older or any('{"add":' in commit.read_text() for commit in commits):
             continue
         schema = folder.parent.name.removesuffix(".db")

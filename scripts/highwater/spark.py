@@ -64,19 +64,23 @@ def session(**settings: str):
             spark.sql("create schema if not exists raw")
             spark.sql("create schema if not exists lake")
             spark.sql("use lake")
-            if METASTORE not in given:
-                _remove_unfinished_tables(spark)
     except Exception as error:
         words = str(error).strip().split("\n")[0]
         raise UsageError(f"Spark did not start: {words} More is in {log}.") from error
+    # a reader, on a copy of the metastore, may meet somebody else's creation
+    if METASTORE not in given:
+        remove_unfinished_tables(spark)
     return spark
 
 
-def _remove_unfinished_tables(spark) -> None:
+def remove_unfinished_tables(spark) -> None:
     """Remove the folders of tables whose creation was killed: Delta refuses to create a table where something is.
 
     The metastore is this process's alone, so nobody is creating one now. A folder with committed rows stays, whatever
     the metastore says, and so does one without a Delta log.
+
+    Arguments:
+        spark: a session that may write.
     """
     for log in (lake() / "tables").glob("*.db/*/_delta_log"):
         folder, commits = log.parent, list(log.glob("*.json"))

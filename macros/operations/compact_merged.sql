@@ -75,12 +75,34 @@
 {%- endmacro -%}
 
 {%- macro _table_of_rows(entity, rows) -%}
-        create or replace table {{ _built_relation(entity ~ '_merged') }}
+    {%- set merged = _built_relation(entity ~ '_merged') -%}
+    {%- set partitions = _partition_columns(entity) -%}
+    {%- set is_there = _names_and_types('describe table ' ~ merged) -%}
+    {%- set wanted = _names_and_types('describe query ' ~ rows) -%}
+    {%- set types = dict(wanted) -%}
+    {%- do wanted.extend([['# Partition Information', ''], ['# col_name', 'data_type']]) -%}
+    {%- for column in partitions -%}
+        {%- do wanted.append([column, types[column]]) -%}
+    {%- endfor -%}
+    {%- if is_there | sort == wanted | sort %}
+        {#- Delta takes a replaced table for another one: a query that is planned meanwhile could mix the two. #}
+        insert overwrite {{ merged }} by name
+    {%- else %}
+        create or replace table {{ merged }}
         using delta
-        partitioned by ({{ _partition_columns(entity) | join(', ') }})
+        partitioned by ({{ partitions | join(', ') }})
         tblproperties ('delta.enableDeletionVectors' = 'true')
         as
+    {%- endif %}
         {{- rows }}
+{%- endmacro -%}
+
+{%- macro _names_and_types(question) -%}
+    {%- set found = [] -%}
+    {%- for row in run_query(question).rows -%}
+        {%- do found.append([row[0], row[1] or '']) -%}
+    {%- endfor -%}
+    {{ return(found) }}
 {%- endmacro -%}
 
 {%- macro _partition_columns(entity) -%}

@@ -14,6 +14,7 @@ import pytest
 from highwater import dbt
 from highwater.compact import compact, differing_rows
 from highwater.errors import CheckError
+from highwater.rebuild import rebuild
 from highwater.status import status
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -58,6 +59,11 @@ def layers(workshop):
     return dict(workshop.rows("select is_pending, count(*) from cities_merged group by 1"))
 
 
+def table_id(workshop):
+    """What Delta tells tables apart by: a query reads one version of each."""
+    return workshop.spark.sql("describe detail cities_merged").first()["id"]
+
+
 def files_of(workshop, region):
     return {
         row[0]
@@ -89,11 +95,12 @@ def pend(workshop):
 def test_g3_g17_every_method_keeps_the_rows(world, method):
     moving = pend(world)
     before, untouched = view(world), files_of(world, "c")
-    version = world.version("cities_merged")
+    version, table = world.version("cities_merged"), table_id(world)
     assert layers(world)[True] == 6
     sentence = compact(world.spark, "cities", method=method)
     assert sentence == "cities_merged: 6 pending rows became base rows."
     assert set(layers(world)) == {False}
+    assert table_id(world) == table, "a query that is planned meanwhile could mix two versions"
     assert view(world) == before and before[moving] == ("moved", "b")
     assert differing_rows(world.spark, "cities", version) == 0
     assert world.value(f"select count(*) from cities_merged where id = {moving}") == 1
@@ -102,6 +109,56 @@ def test_g3_g17_every_method_keeps_the_rows(world, method):
     assert world.version("cities_merged") - version == {"in-place": 1, "full": 1, "partitions": 5}[method]
     assert compact(world.spark, "cities", method=method) == "cities_merged: 0 pending rows; nothing was done."
     world.build("cities_merged", command="test")
+
+
+def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
+    before, table = view(world), table_id(world)
+    rebuild(world.spark, "cities")
+    assert (view(world), table_id(world)) == (before, table)
+    (path,) = world.folder.glob("models/merged/*/cities_merged.yml")
+    declared = path.read_text()
+    path.write_text(declared.replace("[is_pending, region]", "[is_pending]"))
+    rebuild(world.spark, "cities")
+    assert world.spark.sql("describe detail cities_merged").first()["partitionColumns"] == ["is_pending"]
+    assert view(world) == before and table_id(world) != table
+    path.write_text(declared)
+    rebuild(world.spark, "cities")
+    assert view(world) == before
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_one_query_reads_one_version(world, is_replaced):
+    """What the view stands on, and its negative control: a table that is replaced is read in two versions."""
+    rows = "select cast({} as bigint) as version, is_pending from values (true), (false) as v(is_pending)"
+    create = "create or replace table lake.turning using delta partitioned by (is_pending) as " + rows
+    world.spark.sql(create.format(0))
+    question = " union all ".join(["select version from lake.turning where is_pending"] * 4)
+    question += " union all select version from lake.turning where not is_pending"
+    mixed, reads, done = [], [], threading.Event()
+
+    def read():
+        while not done.is_set():
+            found = {version for (version,) in world.rows(question)}
+            reads.append(found)
+            if len(found) > 1:
+                mixed.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    number = 0
+    while not mixed and len(reads) < 2000:
+        number += 1
+        world.spark.sql(
+            create.format(number) if is_replaced else "insert overwrite lake.turning " + rows.format(number)
+        )
+    done.set()
+    for reader in readers:
+        reader.join()
+    world.spark.sql("drop table lake.turning")
+    print(f"{len(reads)} reads beside {number} commits, {len(mixed)} mixed: {mixed[:1]}")
+    assert bool(mixed) == is_replaced
 
 
 def test_differing_rows_sees_every_difference(world):

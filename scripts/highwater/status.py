@@ -138,7 +138,8 @@ def compaction_of(commit) -> str | None:
     if commit.operation == "WRITE" and predicate not in ("", "[]"):
         return "highwater compact, by partitions"
     # the first version is the table's first build
-    if commit.version > 0 and commit.operation.startswith(("CREATE OR REPLACE", "REPLACE")):
+    is_replaced = commit.operation.startswith(("CREATE OR REPLACE", "REPLACE"))
+    if commit.version > 0 and (is_replaced or commit.operationParameters.get("mode") == "Overwrite"):
         return "highwater, written anew"
     return None
 

@@ -152,7 +152,7 @@ def sort_keys(workshop):
         workshop.land_and_run("datastream_oracle", "+scn_ordered")
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_d7_d16_d17_backfill_rows_declared_by_a_predicate(sort_keys, workshop):
     rows = dict(workshop.rows("select k, v from scn_ordered"))
     assert rows == {"d7": "new", "d16": "c9", "d17": "second", "rs_id": "second", "ssn": "second"}
@@ -162,14 +162,14 @@ def test_d7_d16_d17_backfill_rows_declared_by_a_predicate(sort_keys, workshop):
     assert rejected == [("d17-text", "unreadable_sequence"), ("d17-wide", "unreadable_sequence")]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_columns_with_names_of_the_project_get_their_names_back(sort_keys, workshop):
     assert workshop.rows("select feed, operation, copy from scn_ordered where k = 'd7'") == [("own", "sum", 2)]
     names = workshop.rows("select distinct source_feed, feed, source_operation from scn_ordered_changes where k = 'd7'")
     assert names == [("own", "datastream_oracle", "sum")]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_matches_export_compares_columns_with_names_of_the_project(sort_keys, workshop):
     """A staging model of an export holds them as source_<name>, beside the project's own."""
     declaration = workshop.folder / "models/marts/oracle/scn_ordered.yml"

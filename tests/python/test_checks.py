@@ -281,7 +281,7 @@ def test_sql(tree, fault):
     assert any(expected in line for line in lint_sql.findings(folders)), lint_sql.findings(folders)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_added_table_passes(tree):
     from highwater.add_table import add_table
 

@@ -107,6 +107,9 @@ def test_g3_g17_every_method_keeps_the_rows(world, method):
     if method != "full":
         assert files_of(world, "c") == untouched
     assert world.version("cities_merged") - version == {"in-place": 1, "full": 1, "partitions": 5}[method]
+    causes = {"in-place": "highwater compact", "full": "highwater, written anew"}
+    (found,) = status(world.spark, "cities")
+    assert found["compacted_by"] == causes.get(method, "highwater compact, by partitions")
     assert compact(world.spark, "cities", method=method) == "cities_merged: 0 pending rows; nothing was done."
     world.build("cities_merged", command="test")
 
@@ -115,6 +118,8 @@ def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
     before, table = view(world), table_id(world)
     rebuild(world.spark, "cities")
     assert (view(world), table_id(world)) == (before, table)
+    (found,) = status(world.spark, "cities")
+    assert found["compacted_by"] == "highwater, written anew"
     (path,) = world.folder.glob("models/merged/*/cities_merged.yml")
     declared = path.read_text()
     path.write_text(declared.replace("[is_pending, region]", "[is_pending]"))
@@ -161,6 +166,7 @@ def test_one_query_reads_one_version(world, is_replaced):
     assert bool(mixed) == is_replaced
 
 
+@pytest.mark.soak
 def test_differing_rows_sees_every_difference(world):
     """Negative control: each of these is counted, in the direction in which it is."""
     version = world.version("cities_merged")
@@ -375,7 +381,8 @@ def reading_process(workshop, path):
             process.wait()
 
 
-@pytest.mark.parametrize("wanted", [30, *in_soak_but((), [10_000])])
+@pytest.mark.soak
+@pytest.mark.parametrize("wanted", [30, 10_000])
 def test_readers_see_whole_states_only(world, wanted, tmp_path):
     """C11, C12: readers ask throughout; every answer is a state that was there, none is mixed, empty or doubled.
 

@@ -146,6 +146,7 @@ def test_g18_nothing_new_writes_nothing(workshop, shop):
     assert workshop.version(f"raw.{FEED}") == version
 
 
+@pytest.mark.soak
 def test_values_come_through_to_the_last_digit(workshop, shop):
     shop.sql(
         r"""
@@ -187,6 +188,7 @@ def test_g10_what_commits_late_is_not_lost(workshop, shop):
     assert built(workshop) == {2: "B", 3: "o", 4: "d", 8: "p", 9: "q"}
 
 
+@pytest.mark.soak
 def test_a_key_that_changes_and_a_truncate(workshop, shop):
     shop.sql("update deliveries set id = 10 where id = 9; update deliveries set id = id + 100 where id in (2, 3)")
     extract(workshop, shop)
@@ -451,6 +453,7 @@ def test_g16_row_versions_see_no_deletes_and_a_comparison_does(workshop, shop):
     extraction.disable(workshop.spark, table)
 
 
+@pytest.mark.soak
 def test_rows_that_live_in_the_lake_only_are_patched(workshop, shop):
     """UPDATABLE: the table is gone from the database, its rows are in the lake."""
     table = "changelog_shop.relics"

@@ -176,6 +176,7 @@ def test_a_wrong_rule_is_refused_by_name(workshop, history):
     compact_when(workshop, "always")
 
 
+@pytest.mark.soak
 def test_killed_between_the_log_and_the_merged_table(workshop, history):
     """The log may be ahead by several batches; what it judged meanwhile is right, and nothing is lost."""
     compact_when(workshop, {"pending_rows": 10_000})
@@ -243,6 +244,7 @@ def test_full_refresh_does_not_touch_logs_and_merged_tables(workshop, history):
     assert [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")] == versions
 
 
+@pytest.mark.soak
 def test_a_batch_asks_for_files_between_the_ends_of_its_keys(workshop):
     """Every key of the batch is between them, also texts that dbt reads as NULL and those that want escaping."""
     from highwater.compact import compact

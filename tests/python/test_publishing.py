@@ -129,6 +129,7 @@ def test_what_is_published_is_seen_before_and_after_it_is_taken_in(bank):
     assert seen(bank) == (6, 6)
 
 
+@pytest.mark.soak
 def test_a_query_that_meets_two_moments_fails(bank):
     """Negative control of the guard: the merged table is further than the publications."""
     build(bank)
@@ -250,6 +251,7 @@ def test_hold_without_a_group_or_with_a_selection_is_refused(bank, monkeypatch):
         build_held(bank.spark, [])
 
 
+@pytest.mark.soak
 def test_a_history_shows_what_is_published(bank):
     bank.add_table(f"{FEED}.accounts", history=True)
     build(bank)

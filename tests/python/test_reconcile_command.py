@@ -185,6 +185,7 @@ def test_a_planted_fault_is_found_and_named(fleet, fault):
     assert keys == sorted(keys) and len(keys) <= reconciliation.SAMPLES
 
 
+@pytest.mark.soak
 def test_every_way_to_compare_finds_the_same(fleet, monkeypatch):
     """Few rows are put aside; many are joined by their keys, which is given up when a key is there twice."""
     statements = [
@@ -225,6 +226,7 @@ def test_d15_what_is_newer_than_the_export_is_no_fault(fleet):
     assert [(str(each.status), each.failures) for each in result.result] == [("warn", 1)]
 
 
+@pytest.mark.soak
 def test_as_of_its_position_updates_and_deletes_are_taken_back(fleet):
     changed = fleet.write(
         ("UPDATE", 1, {"NAME": "renamed"}),
@@ -250,6 +252,7 @@ def test_as_of_its_position_updates_and_deletes_are_taken_back(fleet):
     assert (cause["cause"], cause["rows"]) == ("delete not applied", 1)
 
 
+@pytest.mark.soak
 def test_an_export_that_is_ahead_is_inconclusive(fleet):
     late = fleet.write(("UPDATE", 5, {"NAME": "late"}), ("INSERT", 32, vessel(32)))
     fleet.export()
@@ -266,6 +269,7 @@ def test_an_export_that_is_ahead_is_inconclusive(fleet):
     assert fleet.reconcile().verdict == PASS
 
 
+@pytest.mark.soak
 def test_an_export_between_two_positions(fleet):
     """It was read while rows changed: each is there as some version that was valid meanwhile."""
     start, rows = fleet.position, {key: dict(values) for key, values in fleet.rows.items()}
@@ -298,6 +302,7 @@ def test_an_export_between_two_positions(fleet):
     assert found_in(fleet.reconcile()) == {"equal": 27, "in_flight": 3, "value_differs": 1}
 
 
+@pytest.mark.soak
 def test_without_a_position_two_runs_tell(fleet):
     late = fleet.write(("UPDATE", 10, {"NAME": "on its way"}))
     fleet.export("unknown", {**fleet.rows, 11: {**fleet.rows[11], "NAME": "really other"}})
@@ -356,6 +361,7 @@ def test_rows_of_an_export_that_cannot_be_read(fleet):
     assert fleet.reconcile().verdict == FAIL
 
 
+@pytest.mark.soak
 def test_columns_and_rows_that_are_left_out(fleet):
     fleet.export(None, {**fleet.rows, 14: {**fleet.rows[14], "NOTE": "other"}})
     test_of_export(fleet.workshop, "fleet", TABLE, "id", exclude_columns=["note"])

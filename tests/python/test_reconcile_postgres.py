@@ -10,9 +10,8 @@ from highwater import reconcile as reconciliation
 from highwater.errors import UsageError
 from highwater.reconcile import FAIL, PASS
 from postgres import serving
-from workshop import in_soak_but
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 TABLE = "changelog_harbour.berths"
 
 WRITES = [
@@ -164,7 +163,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("verdict", in_soak_but(["missing_in_lake"], FAULTS))
+@pytest.mark.parametrize("verdict", FAULTS)
 def test_each_kind_of_fault_is_found_and_named(workshop, harbour, verdict):
     table, key = "lake.berths_merged", workshop.value("select min(id) from berths where weight is not null")
     version = workshop.version(table)

@@ -13,7 +13,7 @@ from highwater.retention import retention_of, vacuum
 from highwater.status import status
 from workshop import change
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 FEED = "datastream_keep"
 NOTHING = "nothing is older than its retention, and every table has few files already"
 
@@ -35,7 +35,6 @@ def parts(workshop):
     return workshop
 
 
-@pytest.mark.soak
 def test_vacuum_gathers_files_and_changes_no_row(parts):
     names = ("parts", "parts_merged", "parts_changes")
     before = [sorted(map(str, parts.rows(f"select * from {name}"))) for name in names]
@@ -160,7 +159,6 @@ def test_a_late_change_that_a_rebuild_has_judged_is_not_taken_in_again(crates):
     crates.arrive(("DELETE", "24", 2, None))
 
 
-@pytest.mark.soak
 def test_old_changes_and_records_go_and_the_table_can_be_rebuilt(crates, monkeypatch):
     workshop = crates.workshop
     compact(workshop.spark, "crates")

@@ -85,6 +85,7 @@ def test_add(drifting, capsys, monkeypatch):
     assert names[:4] == ["id", "v", "loyalty", "valid_from_sequence"]
 
 
+@pytest.mark.soak
 def test_a_field_that_is_gone_is_reported_where_absence_says_something(workshop, capsys, monkeypatch):
     workshop.add_table("dms_drift.shelves", "id:int", "v:string", "dms-csv", {"header": "true"})
     path = workshop.folder / "models/staging/dms_drift/stg_dms_drift__shelves_changes.yml"

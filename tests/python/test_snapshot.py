@@ -33,6 +33,7 @@ def test_a_delete_closes_the_version_and_a_return_opens_a_new_one(workshop):
     workshop.build("customers_snapshot", command="test")
 
 
+@pytest.mark.soak
 def test_d18_a_late_update_behind_a_delete_opens_no_version(workshop):
     key = KEY + 1000
     deliver(workshop, "INSERT", "FFFF05", "first", key)
@@ -47,6 +48,7 @@ COLUMNS = "customer_id, name, balance, born_on, is_active, photo, preferences"
 
 
 def test_versions_of_the_snapshot_are_some_of_the_history(workshop):
+    workshop.build("customers_snapshot", command="snapshot")
     workshop.build("customers_history", command="run")
     assert workshop.rows(UNKNOWN.format(COLUMNS)) == []
     seen, known = (workshop.value(f"select count(*) from customers_{name}") for name in ("snapshot", "history"))

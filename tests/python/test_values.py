@@ -119,7 +119,7 @@ def test_every_reason_is_in_the_closed_list(workshop):
     assert used <= known and known - used == {"wrong_column_count", "unknown_source", "partial_image"}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_wider_type_is_taken_when_both_tables_have_it(readings, workshop):
     """An insert would cast to the table's own type: 3000000000 would not fit, and 2.5 would become 2."""
     declared = workshop.folder / "models/changes/types/readings_changes.yml"

@@ -81,7 +81,6 @@ def test_what_comes_late_and_is_lower_stays_hidden(shop):
     assert verdicts == [("truncate", "superseded"), ("update", "superseded"), ("update", "applied")]
 
 
-@pytest.mark.soak
 def test_a_truncate_that_comes_late_hides_rows_that_are_there(shop):
     deliver(shop, "d.json", [bill("t", 35, None)])
     build(shop)

@@ -153,7 +153,7 @@ def test_one_query_reads_one_version(world, is_replaced):
     for reader in readers:
         reader.start()
     number = 0
-    while not mixed and len(reads) < 2000:
+    while not mixed and len(reads) < 100:
         number += 1
         world.spark.sql(
             create.format(number) if is_replaced else "insert overwrite lake.turning " + rows.format(number)

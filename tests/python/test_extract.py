@@ -146,7 +146,6 @@ def test_g18_nothing_new_writes_nothing(workshop, shop):
     assert workshop.version(f"raw.{FEED}") == version
 
 
-@pytest.mark.soak
 def test_values_come_through_to_the_last_digit(workshop, shop):
     shop.sql(
         r"""
@@ -188,7 +187,6 @@ def test_g10_what_commits_late_is_not_lost(workshop, shop):
     assert built(workshop) == {2: "B", 3: "o", 4: "d", 8: "p", 9: "q"}
 
 
-@pytest.mark.soak
 def test_a_key_that_changes_and_a_truncate(workshop, shop):
     shop.sql("update deliveries set id = 10 where id = 9; update deliveries set id = id + 100 where id in (2, 3)")
     extract(workshop, shop)

@@ -176,7 +176,6 @@ def test_a_wrong_rule_is_refused_by_name(workshop, history):
     compact_when(workshop, "always")
 
 
-@pytest.mark.soak
 def test_killed_between_the_log_and_the_merged_table(workshop, history):
     """The log may be ahead by several batches; what it judged meanwhile is right, and nothing is lost."""
     compact_when(workshop, {"pending_rows": 10_000})

@@ -18,7 +18,7 @@ from highwater.rebuild import rebuild
 from highwater.status import status
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from workshop import change, in_soak_but
+from workshop import change, in_soak_but, reading
 
 pytestmark = pytest.mark.long
 FEED = "datastream_world"
@@ -59,11 +59,6 @@ def layers(workshop):
     return dict(workshop.rows("select is_pending, count(*) from cities_merged group by 1"))
 
 
-def table_id(workshop):
-    """What Delta tells tables apart by: a query reads one version of each."""
-    return workshop.spark.sql("describe detail cities_merged").first()["id"]
-
-
 def files_of(workshop, region):
     return {
         row[0]
@@ -95,12 +90,12 @@ def pend(workshop):
 def test_g3_g17_every_method_keeps_the_rows(world, method):
     moving = pend(world)
     before, untouched = view(world), files_of(world, "c")
-    version, table = world.version("cities_merged"), table_id(world)
+    version, table = world.version("cities_merged"), world.table_id("cities_merged")
     assert layers(world)[True] == 6
     sentence = compact(world.spark, "cities", method=method)
     assert sentence == "cities_merged: 6 pending rows became base rows."
     assert set(layers(world)) == {False}
-    assert table_id(world) == table, "a query that is planned meanwhile could mix two versions"
+    assert world.table_id("cities_merged") == table
     assert view(world) == before and before[moving] == ("moved", "b")
     assert differing_rows(world.spark, "cities", version) == 0
     assert world.value(f"select count(*) from cities_merged where id = {moving}") == 1
@@ -115,9 +110,9 @@ def test_g3_g17_every_method_keeps_the_rows(world, method):
 
 
 def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
-    before, table = view(world), table_id(world)
+    before, table = view(world), world.table_id("cities_merged")
     rebuild(world.spark, "cities")
-    assert (view(world), table_id(world)) == (before, table)
+    assert (view(world), world.table_id("cities_merged")) == (before, table)
     (found,) = status(world.spark, "cities")
     assert found["compacted_by"] == "highwater, written anew"
     (path,) = world.folder.glob("models/merged/*/cities_merged.yml")
@@ -125,7 +120,7 @@ def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
     path.write_text(declared.replace("[is_pending, region]", "[is_pending]"))
     rebuild(world.spark, "cities")
     assert world.spark.sql("describe detail cities_merged").first()["partitionColumns"] == ["is_pending"]
-    assert view(world) == before and table_id(world) != table
+    assert view(world) == before and world.table_id("cities_merged") != table
     path.write_text(declared)
     rebuild(world.spark, "cities")
     assert view(world) == before
@@ -140,28 +135,21 @@ def test_one_query_reads_one_version(world, is_replaced):
     world.spark.sql(create.format(0))
     question = " union all ".join(["select version from lake.turning where is_pending"] * 4)
     question += " union all select version from lake.turning where not is_pending"
-    mixed, reads, done = [], [], threading.Event()
+    write = create if is_replaced else "insert overwrite lake.turning " + rows
+    mixed, reads = [], []
 
     def read():
-        while not done.is_set():
-            found = {version for (version,) in world.rows(question)}
-            reads.append(found)
-            if len(found) > 1:
-                mixed.append(found)
+        found = {version for (version,) in world.rows(question)}
+        reads.append(found)
+        if len(found) > 1:
+            mixed.append(found)
 
-    readers = [threading.Thread(target=read) for _ in range(3)]
-    for reader in readers:
-        reader.start()
     number = 0
-    # the control ends with the first one; it took 10 to 55 reads
-    while not mixed and len(reads) < (2000 if is_replaced else 300):
-        number += 1
-        world.spark.sql(
-            create.format(number) if is_replaced else "insert overwrite lake.turning " + rows.format(number)
-        )
-    done.set()
-    for reader in readers:
-        reader.join()
+    with reading(read, threads=3):
+        # the control ends with the first one
+        while not mixed and len(reads) < (2000 if is_replaced else 300):
+            number += 1
+            world.spark.sql(write.format(number))
     world.spark.sql("drop table lake.turning")
     print(f"{len(reads)} reads beside {number} commits, {len(mixed)} mixed: {mixed[:1]}")
     assert bool(mixed) == is_replaced
@@ -389,15 +377,11 @@ def test_readers_see_whole_states_only(world, wanted, tmp_path):
 
     Two threads; in the long run a process too, which reads the tables by their paths.
     """
-    picks, states, found, done = random.Random(5), [], [], threading.Event()
+    picks, states, found = random.Random(5), [], []
     elsewhere = tmp_path / "read.jsonl"
 
     def state():
         return tuple(sorted((key, *value) for key, value in view(world).items()))
-
-    def read():
-        while not done.is_set():
-            found.append(state())
 
     def read_elsewhere():
         lines = elsewhere.read_text().splitlines() if elsewhere.exists() else []
@@ -405,23 +389,16 @@ def test_readers_see_whole_states_only(world, wanted, tmp_path):
 
     compact(world.spark, "cities")
     states.append(state())
-    readers = [threading.Thread(target=read) for _ in range(2)]
-    for reader in readers:
-        reader.start()
-    try:
-        with reading_process(world, elsewhere) if wanted > 30 else contextlib.nullcontext():
-            for number in itertools.count():
-                keys = picks.sample(range(1, 40), 12)
-                changes(world, [("UPDATE-INSERT", key, f"{number}", picks.choice("abc")) for key in keys])
-                states.append(state())
-                compact(world.spark, "cities", method=["in-place", "full", "partitions"][number % 3])
-                assert state() == states[-1]
-                if number >= 2 and len(found) + len(read_elsewhere()) >= wanted:
-                    break
-    finally:
-        done.set()
-        for reader in readers:
-            reader.join()
+    outside = reading_process(world, elsewhere) if wanted > 30 else contextlib.nullcontext()
+    with reading(lambda: found.append(state()), threads=2), outside:
+        for number in itertools.count():
+            keys = picks.sample(range(1, 40), 12)
+            changes(world, [("UPDATE-INSERT", key, f"{number}", picks.choice("abc")) for key in keys])
+            states.append(state())
+            compact(world.spark, "cities", method=["in-place", "full", "partitions"][number % 3])
+            assert state() == states[-1]
+            if number >= 2 and len(found) + len(read_elsewhere()) >= wanted:
+                break
     others = read_elsewhere()
     assert set(found) | set(others) <= set(states)
     assert len(set(found)) >= 3 and (wanted == 30 or len(set(others)) >= 3)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 
 import pytest
@@ -12,6 +11,7 @@ from highwater.compact import compact
 from highwater.errors import CheckError, UsageError
 from highwater.status import status
 from postgres import PASSWORD, killed_extraction, serving
+from workshop import reading
 
 pytestmark = pytest.mark.long
 FEED, TABLE = "changelog_shop", "changelog_shop.deliveries"
@@ -364,17 +364,9 @@ def test_g8_g9_insert_only(workshop, shop):
     assert "join" not in view.read_text()
     question = "select count(*), count(distinct id) from entries"
     assert workshop.rows(question) == [(502, 502)]
-    found, done = set(), threading.Event()
-
-    def read():
-        while not done.is_set():
-            found.update(workshop.rows(question))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    compact(workshop.spark, "entries")
-    done.set()
-    reader.join()
+    found = set()
+    with reading(lambda: found.update(workshop.rows(question))):
+        compact(workshop.spark, "entries")
     assert found == {(502, 502)}
     workshop.build("entries_changes", command="test")
     shop.sql("insert into entries values (1, 'z')")

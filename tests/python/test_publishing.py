@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 
 import pytest
 from dbt.cli.main import dbtRunner
@@ -11,7 +10,7 @@ from highwater.publish import build_held
 from highwater.query import show
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from workshop import change
+from workshop import change, reading
 
 pytestmark = pytest.mark.long
 FEED = "datastream_bank"
@@ -167,28 +166,20 @@ def test_readers_never_see_half_a_transaction(bank):
     """Threads read both tables while transactions land, are published, taken in and compacted."""
     from highwater.compact import compact
 
-    done, found, retries = threading.Event(), set(), []
+    found, retries = set(), []
 
     def read():
-        while not done.is_set():
-            try:
-                found.add(seen(bank))
-            except REFUSED as error:
-                assert "Run it again" in str(error), error
-                retries.append(error)
+        try:
+            found.add(seen(bank))
+        except REFUSED as error:
+            assert "Run it again" in str(error), error
+            retries.append(error)
 
-    readers = [threading.Thread(target=read) for _ in range(2)]
-    for reader in readers:
-        reader.start()
-    try:
+    with reading(read, threads=2):
         for number in (4, 5):
             deliver(bank, number)
             build(bank)
             compact(bank.spark, "accounts")
-    finally:
-        done.set()
-        for reader in readers:
-            reader.join()
     assert all(balance == amount for balance, amount in found), found
     assert len(found) >= 2
     assert seen(bank) == (15, 15)

@@ -4,12 +4,12 @@ The oracle is the database itself: what it holds when an extraction lands is wha
 """
 
 import random
-import threading
 
 import pytest
 from highwater import extract as extraction
 from highwater.compact import compact
 from postgres import killed_extraction, serving
+from workshop import reading
 
 pytestmark = pytest.mark.long
 TABLE = "changelog_harbour.berths"
@@ -120,26 +120,12 @@ class Schedule:
 
     def run(self, steps):
         """Take the steps while a thread reads; return what it read."""
-        found, failures, done = [], [], threading.Event()
-
-        def read():
-            try:
-                while not done.is_set():
-                    found.append(self.view())
-            except Exception as failure:
-                failures.append(failure)
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        try:
+        found = []
+        with reading(lambda: found.append(self.view())):
             for number, step in enumerate(steps):
                 self.states.add(self.logged)
                 getattr(self, step)()
                 assert self.view() == self.shown, f"step {number + 1} of {', '.join(steps)}"
-        finally:
-            done.set()
-            reader.join()
-        assert not failures, failures
         return found
 
 

@@ -1,9 +1,11 @@
 """A project to try things in: declare tables, deliver files, build, look at the answer."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -49,6 +51,25 @@ def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
         patch.chdir(folder)
         write_logged_tables()
     (folder / ".spark").symlink_to(project / ".spark")
+
+
+@contextlib.contextmanager
+def reading(read, threads: int = 1):
+    """Call a function again and again in threads, until the end; what fails in one of them is raised there."""
+    done = threading.Event()
+
+    def again():
+        while not done.is_set():
+            read()
+
+    with ThreadPoolExecutor(threads) as pool:
+        readers = [pool.submit(again) for _ in range(threads)]
+        try:
+            yield
+        finally:
+            done.set()
+        for reader in readers:
+            reader.result()
 
 
 class Workshop:
@@ -160,6 +181,10 @@ class Workshop:
     def version(self, table: str) -> int:
         """The number of the table's newest version."""
         return self.spark.sql(f"describe history {table} limit 1").first()["version"]
+
+    def table_id(self, table: str) -> str:
+        """What Delta tells tables apart by: one query reads one version of each, and may mix two of a replaced one."""
+        return self.spark.sql(f"describe detail {table}").first()["id"]
 
 
 def change(operation: str, sequence, values: dict, *, at=1724900000000, uuid=None, sort_keys=None) -> dict:

@@ -71,14 +71,34 @@ SET_TEXTS = " ".join(FORMS_OF_TEXT)
 # Triggers run in the order of their names: a change that another trigger makes in turn is recorded after its cause.
 TRIGGER = "!highwater_capture"
 
+# A row that a trigger changes in turn may be one whose own change is recorded after that, as it was before. From the
+# first change in turn until its transaction ends, what is recorded is therefore how the rows of the keys are now.
+RECORD_ROWS = """
+        elsif pg_trigger_depth() > 1 or current_setting('highwater.in_turn', true) = 'on' then
+            perform set_config('highwater.in_turn', 'on', true);
+            if tg_op = 'DELETE' or tg_op = 'UPDATE' and not ({same_key}) then
+                row_now := (select to_jsonb(own) from {source} as own where {as_old});
+                insert into {changelog} (change_type, row_before, row_after)
+                values (case when row_now is null then 'delete' else 'update' end, to_jsonb(old), row_now);
+            end if;
+            if tg_op <> 'DELETE' then
+                row_now := (select to_jsonb(own) from {source} as own where {as_new});
+                insert into {changelog} (change_type, row_before, row_after)
+                values (case when row_now is null then 'delete' else lower(tg_op) end, to_jsonb(new), row_now);
+            end if;
+"""
+
 # Whoever changes the table needs no right on the changelog: the function has its owner's.
 FUNCTION = (
     f"""
     create function {{function}}() returns trigger language plpgsql security definer
     set search_path = pg_catalog {SET_TEXTS} as $capture$
+    declare
+        row_now jsonb;
     begin
         if tg_op = 'TRUNCATE' then
             insert into {{changelog}} (change_type) values ('truncate');
+        {{record_rows}}
         else"""
     + RECORD_CHANGE
     + """
@@ -375,7 +395,11 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
         database.run(CAPTURES)
         if method in FUNCTIONS:
             database.run(CHANGELOG.format(changelog=names.changelog))
-            database.run(FUNCTIONS[method].format(function=names.function, changelog=names.changelog))
+            primary = [column for column, _, is_key in columns if is_key == "t"]
+            function = FUNCTIONS[method].format(
+                function=names.function, changelog=names.changelog, record_rows=_record_rows(names, primary)
+            )
+            database.run(function)
             call_after_changes(database, names.source, TRIGGER, names.function)
         record_capture(database, names, method, chosen, landed)
         database.commit()
@@ -385,6 +409,24 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
     lines.append(f"{name}: {captured}")
     selected = " ".join(f"+{entity}" for entity in entities_of(feed, table))
     return [*lines, *extract(spark, name), f"Now run: highwater build --select {selected}"]
+
+
+def same_key(key: list[str], left: str, right: str) -> str:
+    """Return the condition that two rows have the same values in the columns of a key, none of which is null."""
+    return " and ".join(f"{left}.{quoted(field)} = {right}.{quoted(field)}" for field in key)
+
+
+def _record_rows(names: Names, primary_key: list[str]) -> str:
+    """Return the part of a trigger for changes in turn; a table without a primary key has none."""
+    if not primary_key:
+        return ""
+    return RECORD_ROWS.format(
+        source=names.source,
+        changelog=names.changelog,
+        same_key=same_key(primary_key, "old", "new"),
+        as_old=same_key(primary_key, "own", "old"),
+        as_new=same_key(primary_key, "own", "new"),
+    )
 
 
 def _refuse_what_triggers_cannot_tell(database: Database, names: Names) -> None:

@@ -28,6 +28,7 @@ from highwater.extract import (
     record_capture,
     record_end,
     refuse_waiting,
+    same_key,
     split_name,
 )
 from highwater.feeds import Feed, declared_feeds
@@ -255,14 +256,10 @@ def _load(chosen, feed: Feed, names: Names, columns: list[Column]) -> None:
         raise CheckError(f"the chosen rows were not loaded: {reason_of(error)}") from None
 
 
-def _same_key(key: list[str], left: str, right: str) -> str:
-    return " and ".join(f"{left}.{quoted(field)} = {right}.{quoted(field)}" for field in key)
-
-
 def _take_away(database: Database, names: Names, key: list[str]) -> None:
     database.run(
         TAKE_AWAY.format(
-            function=names.patch_functions[2], rows=names.patch_rows, as_new=_same_key(key, "patched", "new")
+            function=names.patch_functions[2], rows=names.patch_rows, as_new=same_key(key, "patched", "new")
         )
     )
     database.run(
@@ -274,7 +271,7 @@ def _take_away(database: Database, names: Names, key: list[str]) -> None:
 def _record_changes(database, names: Names, name: str, entity: str, key: list[str], captured, insert_only) -> None:
     """Make the triggers of what is behind the view."""
     record, wait, _ = names.patch_functions
-    not_twice = NOT_TWICE.format(source=names.source, as_new=_same_key(key, "own", "new"), label=_text(names.source))
+    not_twice = NOT_TWICE.format(source=names.source, as_new=same_key(key, "own", "new"), label=_text(names.source))
     database.run(
         FUNCTION.format(
             function=record,

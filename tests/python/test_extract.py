@@ -217,6 +217,57 @@ def test_what_a_trigger_changes_in_turn_comes_after_its_cause(workshop, shop):
     shop.sql("delete from deliveries where id > 20")
 
 
+# Each row names another that its trigger changes, deletes, or puts back; a statement changes both.
+IN_TURN = """
+    create function in_turn() returns trigger language plpgsql as $$
+    begin
+        if pg_trigger_depth() = 1 and new.doc is not null then
+            execute new.doc ->> 'statement';
+        end if;
+        return null;
+    end $$;
+    create trigger "a trigger of the application" after update on deliveries
+    for each row execute function in_turn();
+"""
+
+
+def test_what_a_trigger_changes_of_the_same_statement_is_as_it_is(workshop, shop):
+    """The own change of a row is recorded after what another row's trigger did to it, and does not beat that."""
+    changed, deleted, moved = (
+        json.dumps({"statement": statement})
+        for statement in (
+            "update deliveries set v = 'in turn' where id = 32",
+            "delete from deliveries where id = 34",
+            "update deliveries set id = 37 where id = 36; insert into deliveries (id, v) values (36, 'put back')",
+        )
+    )
+    shop.sql(
+        f"""
+        insert into deliveries (id, v, doc) values
+            (31, 'first', '{changed.replace("'", "''")}'), (32, 'second', null),
+            (33, 'first', '{deleted.replace("'", "''")}'), (34, 'second', null),
+            (35, 'first', '{moved.replace("'", "''")}'), (36, 'second', null);
+        {IN_TURN}
+        update deliveries set v = 'outer' where id between 31 and 36;
+        update deliveries set v = 'after that' where id = 4;
+        drop function in_turn() cascade;
+        """
+    )
+    expected = {int(row.split("|")[0]): row.split("|")[1] for row in shop.sql("select id, v from deliveries")}
+    assert expected == {
+        4: "after that",
+        31: "outer",
+        32: "in turn",
+        33: "outer",
+        35: "outer",
+        36: "put back",
+        37: "outer",
+    }
+    extract(workshop, shop)
+    assert built(workshop) == expected
+    shop.sql("delete from deliveries where id > 30; update deliveries set v = 'after' where id = 4")
+
+
 def test_texts_do_not_depend_on_who_writes(workshop, shop):
     """What a session has set changes no value: bytes, digits."""
     shop.sql(

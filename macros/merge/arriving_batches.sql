@@ -62,7 +62,7 @@
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
-    {%- set taken_in = newest_log_batch(merged) -%}
+    {%- set taken_in = newest_log_batch(merged, last_applied) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}
     {%- if last_applied > taken_in -%}
         {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}

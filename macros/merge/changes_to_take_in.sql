@@ -2,10 +2,12 @@
     {%- set taken_in = 0 -%}
     {%- set upto = ' and log_batch <= ' ~ (published_log_batch(publications, entity) or 0) if execute and publications else '' -%}
     {%- if execute and is_incremental() -%}
-        {%- set taken_in = newest_log_batch(this) -%}
-        {%- if not run_query(
-            "select 1 from " ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in ~ upto ~ " limit 1"
-        ).rows | length -%}
+        {#- as a rule the newest one is to be taken in and the one before it has been -#}
+        {%- set newest = run_query(
+            "select distinct log_batch from " ~ log ~ " where verdict = 'applied'" ~ upto ~ " order by log_batch desc limit 2"
+        ).rows | map(attribute=0) | map('int') | list -%}
+        {%- set taken_in = newest_log_batch(this, newest | last) if newest else 0 -%}
+        {%- if taken_in >= (newest | first | default(0)) -%}
             {%- set nothing = ', cast(null as array<string>) as present_columns' if entity_setting(entity, 'partial_images', false) else '' -%}
             {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false ' ~ _all_taken_in()) }}
         {%- endif -%}

@@ -26,10 +26,6 @@
     {%- endif %}
     where
         not is_deleted
-        {%- if insert_only %}
-        -- keys never change, so a pending row has no base row
-        and (is_new or not is_pending)
-        {%- endif %}
         {%- if truncates %}
         -- a truncate hides every row below it
         and change_sequence_number >= {{ truncated_below }}
@@ -40,19 +36,15 @@
 {%- endmacro -%}
 
 {%- macro _base_and_pending(merged, key) -%}
-select base.*
-from {{ merged }} as base
+    {#- One scan for both layers: above a union Spark would hand every row of the base from one piece of code to another. -#}
+select layered.*
+from {{ merged }} as layered
 left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending) as pending
     on
+        not layered.is_pending
         {%- for column in key %}
-        {{ 'and ' if not loop.first }}base.{{ column }} = pending.{{ column }}
+        and layered.{{ column }} = pending.{{ column }}
         {%- endfor %}
-where not base.is_pending
-
-union all
-
-select * from {{ merged }}
-where is_pending
 {%- endmacro -%}
 
 {%- macro _published_layers(merged, entity, publications, log) -%}

@@ -133,7 +133,7 @@ def compaction_of(commit) -> str | None:
     """Return by what a commit of a merged table's history compacted it; None: it did something else."""
     predicate = commit.operationParameters.get("predicate") or ""
     cause = re.search(r"compacted by ([\w ,.]+)", predicate)
-    if commit.operation == "MERGE" and cause:
+    if cause:
         return cause[1]
     if commit.operation == "WRITE" and predicate not in ("", "[]"):
         return "highwater compact, by partitions"

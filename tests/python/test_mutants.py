@@ -78,15 +78,15 @@ WHOLE_ROWS = {
         "when matched and {{ total",
         "when matched and false and {{ total",
     ),
-    "compaction loses new keys": (
+    "compaction loses pending rows": (
         f"{MERGE}/compact_pending.sql",
-        "when matched and base.is_new then",
-        "when matched and not base.is_new then",
+        "            not base.is_pending\n",
+        "            base.is_pending\n",
     ),
     "compaction keeps the old row": (
         f"{MERGE}/compact_pending.sql",
-        "when matched and not base.is_pending then",
-        "when matched and not base.is_pending and base.is_deleted then",
+        "when matched then delete",
+        "when matched and base.is_deleted then delete",
     ),
     "keys below the highest of a batch are left out": (f"{MERGE}/key_ends.sql", "append('min('", "append('max('"),
     "deleted rows are shown": (f"{MERGE}/current_rows.sql", "        not is_deleted\n", "        true\n"),
@@ -95,11 +95,7 @@ WHOLE_ROWS = {
         "left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending)",
         "left semi join (select {{ key | join(', ') }} from {{ merged }})",
     ),
-    "pending rows are not shown": (
-        f"{MERGE}/current_rows.sql",
-        "select * from {{ merged }}\nwhere is_pending\n",
-        "select * from {{ merged }}\nwhere is_pending and false\n",
-    ),
+    "pending rows are not shown": (f"{MERGE}/current_rows.sql", "        not layered.is_pending\n", "        true\n"),
     "upper case sorts before lower case": (
         f"{STAGING}/sortable_sequence.sql",
         "then lower({{ 'concat('",

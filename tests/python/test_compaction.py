@@ -285,7 +285,7 @@ def test_c10_a_compaction_that_fails_after_a_batch_was_taken_in(world):
     sound = path.read_text()
     settings = world.folder / "dbt_project.yml"
     rule = settings.read_text()
-    path.write_text(sound.replace("when matched then delete", "when matched then delete this"))
+    path.write_text(sound.replace("delete from {{ merged }}", "delete this from {{ merged }}"))
     settings.write_text(re.sub("pending_percent: .*", "pending_percent: 0", rule))
     try:
         with pytest.raises(AssertionError, match="cities_merged"):

@@ -136,7 +136,10 @@ def test_g7_a_compaction_killed_between_its_commits_is_run_again(workshop, histo
     workshop.spark.sql(f"restore table viewed_merged to version as of {killed}")
     assert layers(workshop)[True] > 60 and view(workshop) == history
     compact_when(workshop, {"pending_rows": 10_000})
-    again, gone = next(iter(history)), workshop.value("select id from viewed_merged where is_pending and is_deleted limit 1")
+    again, gone = (
+        next(iter(history)),
+        workshop.value("select id from viewed_merged where is_pending and is_deleted limit 1"),
+    )
     deliver(workshop, "between.json", [("UPDATE-INSERT", "4", key, "between") for key in (again, gone)])
     workshop.land_and_run(FEED, "+viewed")
     history |= {again: "between", gone: "between"}
@@ -145,6 +148,23 @@ def test_g7_a_compaction_killed_between_its_commits_is_run_again(workshop, histo
     compact_when(workshop, "always")
     workshop.build("+viewed")
     assert set(layers(workshop)) == {False} and view(workshop) == history
+
+
+def test_more_keys_than_a_statement_may_have_are_merged(workshop, history):
+    now = workshop.version("viewed_merged")
+    rows = "select * except (is_pending, is_new) from viewed_merged order by id"
+    compacted = workshop.rows(rows)
+    workshop.spark.sql(f"restore table viewed_merged to version as of {now - 2}")
+    path = workshop.folder / "macros/merge/compact_pending.sql"
+    sound = path.read_text()
+    path.write_text(sound.replace("rows > 1000000", "rows > 50"))
+    try:
+        workshop.build("viewed_merged", command="run")
+    finally:
+        path.write_text(sound)
+    done = workshop.spark.sql("describe history viewed_merged limit 2").collect()
+    assert [row.operation for row in done] == ["UPDATE", "MERGE"]
+    assert workshop.rows(rows) == compacted and view(workshop) == history
 
 
 def test_with_nothing_pending_the_view_reads_what_a_plain_table_reads(workshop, history):

@@ -80,13 +80,13 @@ WHOLE_ROWS = {
     ),
     "compaction loses pending rows": (
         f"{MERGE}/compact_pending.sql",
-        "            not base.is_pending\n",
-        "            base.is_pending\n",
+        "        not base.is_pending\n",
+        "        base.is_pending\n",
     ),
     "compaction keeps the old row": (
         f"{MERGE}/compact_pending.sql",
-        "when matched then delete",
-        "when matched and base.is_deleted then delete",
+        "and array_contains(get(",
+        "and base.is_deleted and array_contains(get(",
     ),
     "keys below the highest of a batch are left out": (f"{MERGE}/key_ends.sql", "append('min('", "append('max('"),
     "deleted rows are shown": (f"{MERGE}/current_rows.sql", "        not is_deleted\n", "        true\n"),

@@ -122,7 +122,7 @@ def run_histories(workshop, seed: int, count: int):
     verdicts = {}
     rule = workshop.folder / "models/merged/histories/histories_merged.yml"
     original = rule.read_text()
-    # a build leaves pending rows or compacts: the first one, the second one, or both (then keys have a base row already)
+    # a build leaves pending rows or compacts: the first, the second, or both (then keys have a base row already)
     always, never = '"always"', '{"pending_rows": 1000000000}'
     rules = [(always, never), (never, always), (always, always)][(seed // 100 + seed) % 3]
     for number in range(ROUNDS):

@@ -52,7 +52,11 @@
 {%- macro _merge_behind_pending(merged, entity, are_pending, pending) -%}
     {%- set key = entity_key(entity) -%}
     merge into {{ merged }} as base
-    using (select {{ key | join(', ') }} from {{ merged }} where {{ are_pending }}) as pending
+    using (
+        select{{ broadcast_hint('waiting', pending[0].pending_rows | int) }} {{ key | join(', ') }}
+        from {{ merged }} as waiting
+        where {{ are_pending }}
+    ) as pending
         on
             not base.is_pending
             {%- for column in key %}

@@ -9,7 +9,6 @@
     {%- set marks = {} -%}
     {%- set applied = [0] -%}
     {%- if is_incremental() -%}
-        {%- do _refuse_other_types(entity) -%}
         {%- for mark in run_query(
             "select feed, max(landing_batch), max(log_batch), max(case when verdict = 'applied' then log_batch end) from "
             ~ this ~ ' group by feed'
@@ -28,6 +27,7 @@
         {%- do _count_batches(arriving, truncates) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
+        {%- do _refuse_other_types(entity) -%}
         {%- do arriving.update({'standing': _standing_relations(entity, applied | max)}) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}

@@ -43,13 +43,18 @@
         select
             ordered.*,
             not coalesce({{ standing }}.is_merged, false) as is_new_key,
-            row_number() over (
-                partition by {{ by_key }}, ordered.landed_at, ordered.change_order
-                order by ordered.feed, ordered.source_file, ordered.source_line
-            ) as copy,
+            -- all three windows go over one sort
+            lag(struct(ordered.landed_at, ordered.change_order)) over (
+                partition by {{ by_key }}
+                order by
+                    unix_micros(ordered.landed_at), ordered.change_order,
+                    ordered.feed, ordered.source_file, ordered.source_line
+            ) <=> struct(ordered.landed_at, ordered.change_order) as is_copy,
             -- the best of its batch, and the best there was before its batch
             max(ordered.change_order) over (
-                partition by {{ by_key }}, ordered.landed_at
+                partition by {{ by_key }}
+                order by unix_micros(ordered.landed_at)
+                range between current row and current row
             ) as batch_order,
             greatest(
                 {{ standing }}.standing_order,
@@ -74,7 +79,7 @@
         {%- endfor %}
         case
             when rejection_reason is not null then 'rejected'
-            when copy > 1 or change_order <=> order_before then 'duplicate'
+            when is_copy or change_order <=> order_before then 'duplicate'
             {%- if arriving.truncates %}
             when change_type = 'truncate'
                 and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
@@ -134,15 +139,21 @@
         select
             ordered.*,
             not coalesce({{ standing }}.is_merged, false) as is_new_key,
-            row_number() over (
-                partition by {{ by_key }}, ordered.landed_at, ordered.change_order
-                order by ordered.feed, ordered.source_file, ordered.source_line
-            ) as copy,
+            -- all three windows go over one sort
+            lag(struct(ordered.landed_at, ordered.change_order)) over (
+                partition by {{ by_key }}
+                order by
+                    unix_micros(ordered.landed_at), ordered.change_order,
+                    ordered.feed, ordered.source_file, ordered.source_line
+            ) <=> struct(ordered.landed_at, ordered.change_order) as is_copy,
             -- the latest of its batch, and the latest there was before its batch
             struct(
                 {%- for side in sides %}
-                max(ordered.order_of_{{ side }}) over (partition by {{ by_key }}, ordered.landed_at) as {{ side }}
-                {{- ',' if not loop.last }}
+                max(ordered.order_of_{{ side }}) over (
+                    partition by {{ by_key }}
+                    order by unix_micros(ordered.landed_at)
+                    range between current row and current row
+                ) as {{ side }}{{ ',' if not loop.last }}
                 {%- endfor %}
             ) as batch,
             struct(
@@ -172,7 +183,7 @@
         {%- endfor %}
         case
             when rejection_reason is not null then 'rejected'
-            when copy > 1 or exists(
+            when is_copy or exists(
                 array({% for side in sides %}earlier.{{ side }}{{ ', ' if not loop.last }}{% endfor %}),
                 met -> met = change_order
             ) then 'duplicate'

@@ -64,8 +64,8 @@
         {%- endfor %}
     ) as standing
     -- the big table is read once, narrow, where its files may have the keys, and never shuffled
-    inner join (
-        select distinct {{ key | join(', ') }}
+    left semi join (
+        select {{ key | join(', ') }}
         from {{ arrivals }}
         where rejection_reason is null
     ) as arriving_keys

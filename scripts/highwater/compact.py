@@ -17,12 +17,12 @@ def compact(
 ) -> str:
     """Move the pending rows of an entity into the base; what the view shows stays the same.
 
-    Where more than one MERGE is done, the rows before and after are compared, tombstones included, and the table is
+    Where rows are written anew, those before and after are compared, tombstones included, and the table is
     put back as it was when they differ. What a compaction replaces stays on disk until `highwater vacuum` removes it.
 
     Arguments:
         table: the entity, for example `customers`. threshold: with fewer pending rows nothing is done.
-        method: `in-place`, one MERGE; `full`, the table written anew by one commit; `partitions`, those partitions
+        method: `in-place`, see the macro compact_pending; `full`, the table written anew by one commit; `partitions`, those partitions
         that have pending rows, each by one commit. stop_before_rewrite: say what would be done, and do nothing.
         retain_previous: keep a copy of the table as it was, `<entity>_merged_previous`.
     Returns: a sentence with the number of rows.

@@ -47,6 +47,11 @@ KEPT = ", ".join(["k", *COLUMNS]) + (
     ", change_sequence_number, change_type, is_deleted, changed_at, change_hash, source_file, source_line, feed, "
     "landing_batch, landed_at"
 )
+# dbt's own incremental models, which find nothing to do
+STOCK_MODELS = {
+    "stock_log": "materialized='incremental', incremental_strategy='append', file_format='delta'",
+    "stock_table": "materialized='incremental', incremental_strategy='merge', unique_key='k', file_format='delta'",
+}
 QUESTION = "select c3, count(*), sum(c1), max(c5), min(c7) from {table} group by c3"
 
 
@@ -105,6 +110,10 @@ def set_up(project: Path, folder: Path):
     (staging,) = folder.glob("models/staging/**/*.sql")
     # the raw table stays the model's source, for dbt's graph
     staging.write_text("-- {{ source('datastream_bench', 'wide') }}\nselect * from bench.staged\n")
+    for name, config in STOCK_MODELS.items():
+        (folder / f"models/{name}.sql").write_text(
+            f"{{{{ config({config}) }}}}\nselect * from bench.staged where false\n"
+        )
 
 
 def dbt_run(*arguments: str) -> None:
@@ -123,7 +132,7 @@ def build_base(spark, rows: int) -> None:
         f"{contract('id', chr(39) + 'insert' + chr(39), 1)} from range({rows})"
     )
     spark.sql("create or replace table bench.staged using delta as select * from bench.source where false")
-    dbt_run("--select", "stg_datastream_bench__wide_changes", "wide_changes", "wide_merged", "wide")
+    dbt_run("--select", "stg_datastream_bench__wide_changes", "wide_changes", "wide_merged", "wide", *STOCK_MODELS)
     spark.sql(
         f"insert into lake.wide_merged ({KEPT}, is_pending, is_new, log_batch) "
         f"select {KEPT}, false, false, 1 from bench.source"
@@ -235,7 +244,7 @@ def run_rounds(spark, figures: Figures, rows: int, rounds: int, with_iceberg: bo
         figures.measure("taking in", lambda: dbt_run(*models))
         version = spark.sql("describe history lake.wide_merged limit 1").first()["version"]
         figures.measure("nothing to do", lambda: dbt_run(*models))
-        figures.measure("dbt's own time", lambda: dbt_run("--select", "stg_datastream_bench__wide_changes"))
+        figures.measure("dbt's own time", lambda: dbt_run("--select", *STOCK_MODELS))
         spark.sql(
             "update bench.staged set landing_batch = landing_batch + 1000, landed_at = landed_at + interval 1 day"
         )
@@ -278,8 +287,8 @@ def report(figures: Figures) -> None:
         figures.compare("reading with nothing pending", plain, "at most 1.05x of CPU")
     nothing, own = (medians(figures.found[name])[0] for name in ("nothing to do", "dbt's own time"))
     print(
-        f"nothing to do, two models: {nothing:.1f} s; dbt with one view in their place: {own:.1f} s; "
-        f"a model costs {(nothing - own) / 2:.2f} s; wanted: at most 0.5 s"
+        f"nothing to do, two models: {nothing:.1f} s; two incremental models of dbt's own: {own:.1f} s; "
+        f"one of ours costs {(nothing - own) / 2:.2f} s; wanted: at most 0.5 s"
     )
 
 

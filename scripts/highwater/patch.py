@@ -5,6 +5,8 @@ there goes into the changelog of the table, so an extraction lands it like any o
 database's own table are changed there, and nowhere else.
 """
 
+from datetime import datetime, timezone
+
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -32,6 +34,7 @@ from highwater.extract import (
     split_name,
 )
 from highwater.feeds import Feed, declared_feeds
+from highwater.project import patch_mark
 from highwater.rebuild import merged_table, settings_of
 
 POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
@@ -151,6 +154,9 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
         database.run("create schema if not exists highwater")
         behind = ", ".join(f"{quoted(c.field)} {types.get(c.field) or _postgres_type(c.data_type)}" for c in columns)
         database.run(f"create table {names.patch_rows} ({behind}, primary key ({', '.join(map(quoted, key))}))")
+        # before the commit: of a patch that is killed from here on status tells, until --end
+        patch_mark(name).parent.mkdir(parents=True, exist_ok=True)
+        patch_mark(name).write_text(datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"))
         database.commit()
         try:
             _load(chosen, feed, names, columns)
@@ -170,6 +176,7 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
             database.rollback()
             database.run(f"drop table {names.patch_rows}")
             database.commit()
+            patch_mark(name).unlink()
             raise
         fields = ", ".join(quoted(column.field) for column in columns)
         database.run(f"create view {names.patch} as select {fields} from {names.patch_rows}")
@@ -190,6 +197,7 @@ def end(spark, name: str) -> str:
     feed, names, _ = _patchable(name)
     with Database(spark, feed.name) as database:
         if not is_patched(database, names):
+            patch_mark(name).unlink(missing_ok=True)
             raise UsageError(f"{name} is not being patched.")
         # nobody changes the rows until they are gone
         database.run(f"lock table {names.patch_rows} in share row exclusive mode")
@@ -204,6 +212,7 @@ def end(spark, name: str) -> str:
             # with its triggers
             database.run(f"drop function if exists {function}() cascade")
         database.commit()
+    patch_mark(name).unlink(missing_ok=True)
     return f"{name}: the patch has ended; {names.patch} is gone, and the rows in the lake stay as they are."
 
 

@@ -34,6 +34,11 @@ def lake() -> Path:
     return Path(os.environ.get("HIGHWATER_LAKE", ".lake"))
 
 
+def patch_mark(name: str) -> Path:
+    """Return the file that says since when a table, `<feed>.<table>`, is being patched; it is there only meanwhile."""
+    return lake() / "patches" / name
+
+
 def landing_root() -> str:
     """Return the folder or URI where feeds land: `$HIGHWATER_LANDING`, by default `examples/landing`."""
     return os.environ.get("HIGHWATER_LANDING", "examples/landing")

@@ -4,11 +4,11 @@ import re
 
 from highwater.add_table import logged_tables
 from highwater.errors import UsageError
-from highwater.project import step_under_way
+from highwater.project import patch_mark, step_under_way
 from highwater.rebuild import PENDING, key_of
 from highwater.retention import retention_of
 
-STANDING = ["key", "step", "landed_at", "landed_batch", "logged_batch", "source_position", "method", "waiting"]
+STANDING = ["key", "step", "landed_at", "landed_batch", "logged_batch", "source_position", "method", "patched_since", "waiting"]
 LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
 # where a horizon is declared: changes that were applied after it
@@ -69,9 +69,9 @@ def status(spark, table: str | None = None) -> list[dict]:
         table: the entity, for example `customers`; None: every one.
     Returns: entity, feeds, key columns, the command that is writing to the lake or was killed while it did, when a
         batch landed last, the newest batch of each feed in raw and in the log, the position at the source that it
-        reached (where feeds tell it), how a database's changes are found, records that wait for a build, when the
-        newest change was made at the source and how long it took to land, rows of base and pending, the
-        pending share in percent of the base, tombstones, when the table was compacted last and what made it due, the
+        reached (where feeds tell it), how a database's changes are found, since when a patch of it is open,
+        records that wait for a build, when the newest change was made at the source and how long it took to land, rows
+        of base and pending, the pending share in percent of the base, tombstones, when the table was compacted last and what made it due, the
         copy that `--retain-previous` kept, for how many days tombstones and changes are kept, changes that were applied
         after that horizon, and from the ledger: read, applied, superseded, duplicate, rejected, tied.
     Raises: UsageError when there is no such entity.
@@ -96,6 +96,10 @@ def status(spark, table: str | None = None) -> list[dict]:
     for row in sorted(_rows(spark, RAW, pairs), key=lambda row: (row.landed_at is not None, row.landed_at)):
         found[row.entity] |= {"landed_at": row.landed_at, "source_position": row.source_position, "method": row.method}
         found[row.entity]["landed_batch"][row.feed] = row.landed_batch
+    for entity, feeds in chosen.items():
+        for mark in (patch_mark(f"{feed}.{name}") for feed, name in feeds):
+            if mark.exists():
+                found[entity]["patched_since"] = mark.read_text()
     for row in _rows(spark, WAITING, logged):
         found[row.entity]["logged_batch"][row.feed] = row.logged_batch
         found[row.entity]["waiting"] = found[row.entity].get("waiting", 0) + row.waiting

@@ -521,6 +521,7 @@ def test_rows_that_live_in_the_lake_only_are_patched(workshop, shop):
         patching.patch(workshop.spark, "datastream_user1.table1", "true")
     lines = patching.patch(workshop.spark, table, "id < 4")
     assert lines[0].startswith('highwater."relics_patch": 3 rows of relics. ')
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", status(workshop.spark, "relics")[0]["patched_since"])
     with pytest.raises(UsageError, match="is being patched already; end it first"):
         patching.patch(workshop.spark, table, "id = 5")
     with pytest.raises(UsageError, match="is being patched; end it first"):
@@ -541,6 +542,7 @@ def test_rows_that_live_in_the_lake_only_are_patched(workshop, shop):
     (line,) = extraction.extract(workshop.spark, table)
     assert line.startswith("changelog_shop/relics/capture-002/extraction-000000001: 4 changes, ")
     assert "the patch has ended" in patching.end(workshop.spark, table)
+    assert status(workshop.spark, "relics")[0]["patched_since"] is None
     assert shop.sql("select count(*) from pg_class where relname like 'relics%'") == ["0"]
     with pytest.raises(UsageError, match="is not being patched"):
         patching.end(workshop.spark, table)
@@ -588,6 +590,7 @@ def test_a_patch_beside_a_capture(workshop, shop):
         with pytest.raises(UsageError, match=r"1 change of changelog_shop\.pieces wait to be extracted"):
             patching.patch(workshop.spark, table, "id > 2")
     assert shop.sql("select count(*) from pg_class where relname like 'pieces_patch%'") == ["0"]
+    assert status(workshop.spark, "pieces")[0]["patched_since"] is None
     assert shop.sql("select count(*) from pg_trigger where tgname like 'highwater_patch%'") == ["0"]
     extraction.extract(workshop.spark, table)
     workshop.build("+pieces", command="run")

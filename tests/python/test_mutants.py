@@ -20,11 +20,11 @@ WHOLE_ROWS = {
     "the lowest change of a key": (f"{MERGE}/latest_change_per_key.sql", "select max_by(", "select min_by("),
     "no order in a batch": (f"{MERGE}/judged_changes.sql", "when change_order < batch_order or ", "when "),
     "nothing was there before": (f"{MERGE}/judged_changes.sql", " or change_order < order_before then", " then"),
-    "copies count": (f"{MERGE}/judged_changes.sql", "when copy > 1 or change_order", "when change_order"),
+    "copies count": (f"{MERGE}/judged_changes.sql", "when is_copy or change_order", "when change_order"),
     "what was there counts again": (
         f"{MERGE}/judged_changes.sql",
-        "when copy > 1 or change_order <=> order_before then",
-        "when copy > 1 then",
+        "when is_copy or change_order <=> order_before then",
+        "when is_copy then",
     ),
     "a batch is before itself": (
         f"{MERGE}/judged_changes.sql",

@@ -224,7 +224,8 @@ def reconcile(tables, as_of, form):
     "--method",
     type=click.Choice(["in-place", "full", "partitions"]),
     default="in-place",
-    help="Replaced rows deleted and pending rows made base rows (the default), the table written anew, or each partition that has pending rows written anew.",
+    help="Replaced rows deleted and pending rows made base rows (the default), the table written anew, or each "
+    "partition that has pending rows written anew.",
 )
 @click.option("--stop-before-rewrite", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was.")

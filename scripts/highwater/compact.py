@@ -22,9 +22,10 @@ def compact(
 
     Arguments:
         table: the entity, for example `customers`. threshold: with fewer pending rows nothing is done.
-        method: `in-place`, see the macro compact_pending; `full`, the table written anew by one commit; `partitions`, those partitions
-        that have pending rows, each by one commit. stop_before_rewrite: say what would be done, and do nothing.
-        retain_previous: keep a copy of the table as it was, `<entity>_merged_previous`.
+        method: `in-place`, see the macro compact_pending; `full`, the table written anew by one commit;
+        `partitions`, those partitions that have pending rows, each by one commit.
+        stop_before_rewrite: say what would be done, and do nothing. retain_previous: keep a copy of
+        the table as it was, `<entity>_merged_previous`.
     Returns: a sentence with the number of rows.
     Raises: UsageError when there is no such entity or nothing has been built yet; CheckError when dbt fails or the
         rows are not the same.

@@ -8,7 +8,8 @@ from highwater.project import patch_mark, step_under_way
 from highwater.rebuild import PENDING, key_of
 from highwater.retention import retention_of
 
-STANDING = ["key", "step", "landed_at", "landed_batch", "logged_batch", "source_position", "method", "patched_since", "waiting"]
+STANDING = ["key", "step", "landed_at", "landed_batch", "logged_batch", "source_position", "method"]
+WAITS = ["patched_since", "waiting"]
 LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
 # where a horizon is declared: changes that were applied after it
@@ -69,11 +70,11 @@ def status(spark, table: str | None = None) -> list[dict]:
         table: the entity, for example `customers`; None: every one.
     Returns: entity, feeds, key columns, the command that is writing to the lake or was killed while it did, when a
         batch landed last, the newest batch of each feed in raw and in the log, the position at the source that it
-        reached (where feeds tell it), how a database's changes are found, since when a patch of it is open,
-        records that wait for a build, when the newest change was made at the source and how long it took to land, rows
-        of base and pending, the pending share in percent of the base, tombstones, when the table was compacted last and what made it due, the
-        copy that `--retain-previous` kept, for how many days tombstones and changes are kept, changes that were applied
-        after that horizon, and from the ledger: read, applied, superseded, duplicate, rejected, tied.
+        reached (where feeds tell it), how a database's changes are found, since when a patch of it is open, records
+        that wait for a build, when the newest change was made at the source and how long it took to land, rows of base
+        and pending, the pending share in percent of the base, tombstones, when the table was compacted last and what
+        made it due, the copy that `--retain-previous` kept, for how many days tombstones and changes are kept, changes
+        that were applied after that horizon, and from the ledger: read, applied, superseded, duplicate, rejected, tied.
     Raises: UsageError when there is no such entity.
     """
     known = dict(logged_tables())
@@ -125,7 +126,7 @@ def status(spark, table: str | None = None) -> list[dict]:
         for entity, values in found.items():
             if "tombstones" in (values["retention_days"] or {}):
                 values["late"] = counted.get(entity, 0)
-    names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *COUNTS]
+    names = ["table", "feeds", *STANDING, *WAITS, *LAYERED, *COMPACTED, *HORIZON, *COUNTS]
     return [dict.fromkeys(names) | values for values in found.values()]
 
 

@@ -91,7 +91,7 @@ def test_the_batch_is_taken_in_by_one_commit(workshop, history):
 
 
 def test_taking_in_never_joins_the_batch_to_the_whole_table(workshop, history):
-    """The judge reads the table once, narrow, with the keys that arrive; taking in touches the pending partition only."""
+    """The judge reads the table once, narrow, for arriving keys; taking in touches the pending partition only."""
     (log,) = workshop.folder.glob("target/compiled/**/viewed_changes.sql")
     text = log.read_text()
     assert "/*+ broadcast(arriving_keys) */" in text and "left semi join" in text

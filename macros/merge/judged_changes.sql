@@ -43,13 +43,7 @@
         select
             ordered.*,
             not coalesce({{ standing }}.is_merged, false) as is_new_key,
-            -- all three windows go over one sort
-            lag(struct(ordered.landed_at, ordered.change_order)) over (
-                partition by {{ by_key }}
-                order by
-                    unix_micros(ordered.landed_at), ordered.change_order,
-                    ordered.feed, ordered.source_file, ordered.source_line
-            ) <=> struct(ordered.landed_at, ordered.change_order) as is_copy,
+            {{ _follows_its_like(by_key) | indent(12) }} as is_copy,
             -- the best of its batch, and the best there was before its batch
             max(ordered.change_order) over (
                 partition by {{ by_key }}
@@ -139,13 +133,7 @@
         select
             ordered.*,
             not coalesce({{ standing }}.is_merged, false) as is_new_key,
-            -- all three windows go over one sort
-            lag(struct(ordered.landed_at, ordered.change_order)) over (
-                partition by {{ by_key }}
-                order by
-                    unix_micros(ordered.landed_at), ordered.change_order,
-                    ordered.feed, ordered.source_file, ordered.source_line
-            ) <=> struct(ordered.landed_at, ordered.change_order) as is_copy,
+            {{ _follows_its_like(by_key) | indent(12) }} as is_copy,
             -- the latest of its batch, and the latest there was before its batch
             struct(
                 {%- for side in sides %}
@@ -233,4 +221,14 @@
         is_new_key,
         {{ arriving.log_batch }} as log_batch
     from ranked
+{%- endmacro -%}
+
+{%- macro _follows_its_like(by_key) -%}
+-- every window goes over one sort
+lag(struct(ordered.landed_at, ordered.change_order)) over (
+    partition by {{ by_key }}
+    order by
+        unix_micros(ordered.landed_at), ordered.change_order,
+        ordered.feed, ordered.source_file, ordered.source_line
+) <=> struct(ordered.landed_at, ordered.change_order)
 {%- endmacro -%}

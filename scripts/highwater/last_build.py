@@ -3,10 +3,9 @@
 import hashlib
 import json
 import os
-from datetime import datetime, timezone
 from pathlib import Path
 
-from highwater.project import lake
+from highwater.project import lake, utc_now
 from highwater.rebuild import PENDING
 
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
@@ -40,7 +39,7 @@ def remembered() -> dict:
 
 def remember(mark: str, summary: str) -> None:
     """Record a build that succeeded."""
-    at = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    at = utc_now()
     record = json.dumps({"fingerprint": mark, "at": at, "summary": summary})
     (lake() / "last_build.json").write_text(record)
 

@@ -5,8 +5,6 @@ there goes into the changelog of the table, so an extraction lands it like any o
 database's own table are changed there, and nowhere else.
 """
 
-from datetime import datetime, timezone
-
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -34,7 +32,7 @@ from highwater.extract import (
     split_name,
 )
 from highwater.feeds import Feed, declared_feeds
-from highwater.project import patch_mark
+from highwater.project import patch_mark, utc_now
 from highwater.rebuild import merged_table, settings_of
 
 POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
@@ -156,7 +154,7 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
         database.run(f"create table {names.patch_rows} ({behind}, primary key ({', '.join(map(quoted, key))}))")
         # before the commit: of a patch that is killed from here on status tells, until --end
         patch_mark(name).parent.mkdir(parents=True, exist_ok=True)
-        patch_mark(name).write_text(datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S"))
+        patch_mark(name).write_text(utc_now())
         database.commit()
         try:
             _load(chosen, feed, names, columns)

@@ -34,6 +34,11 @@ def lake() -> Path:
     return Path(os.environ.get("HIGHWATER_LAKE", ".lake"))
 
 
+def utc_now() -> str:
+    """Return the time of now in UTC as people read it, to the second, for example `2026-11-24 22:59:34`."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+
+
 def patch_mark(name: str) -> Path:
     """Return the file that says since when a table, `<feed>.<table>`, is being patched; it is there only meanwhile."""
     return lake() / "patches" / name
@@ -99,7 +104,7 @@ def lease(command: str):
                 "Wait for it to end, or set HIGHWATER_LAKE to another folder."
             ) from None
         handle.truncate(0)
-        since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+        since = utc_now()
         json.dump({"command": command, "process": os.getpid(), "since": since}, handle)
         handle.flush()
         try:

@@ -8,8 +8,17 @@ from highwater.project import patch_mark, step_under_way
 from highwater.rebuild import PENDING, key_of
 from highwater.retention import retention_of
 
-STANDING = ["key", "step", "landed_at", "landed_batch", "logged_batch", "source_position", "method"]
-WAITS = ["patched_since", "waiting"]
+STANDING = [
+    "key",
+    "step",
+    "landed_at",
+    "landed_batch",
+    "logged_batch",
+    "source_position",
+    "method",
+    "patched_since",
+    "waiting",
+]
 LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
 # where a horizon is declared: changes that were applied after it
@@ -126,7 +135,7 @@ def status(spark, table: str | None = None) -> list[dict]:
         for entity, values in found.items():
             if "tombstones" in (values["retention_days"] or {}):
                 values["late"] = counted.get(entity, 0)
-    names = ["table", "feeds", *STANDING, *WAITS, *LAYERED, *COMPACTED, *HORIZON, *COUNTS]
+    names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *COUNTS]
     return [dict.fromkeys(names) | values for values in found.values()]
 
 

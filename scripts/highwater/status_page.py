@@ -1,8 +1,7 @@
 """The status of the lake as one page: a table of every number, and charts over time."""
 
-from datetime import datetime, timezone
-
 from highwater.add_table import render
+from highwater.project import utc_now
 from highwater.status import IS_TAKING_IN, compaction_of, status
 
 BATCHES = """
@@ -30,7 +29,7 @@ def page(spark, table: str | None = None) -> str:
     from plotly.offline import get_plotlyjs
 
     found = status(spark, table)
-    at = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    at = utc_now()
     charts = {row["table"]: _chart(spark, row) for row in found}
     return render("status.html", rows=found, charts=charts, at=at, plotly=get_plotlyjs())
 

@@ -187,6 +187,17 @@ def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
     return tables
 
 
+def known_table(table: str) -> str:
+    """Return the name of an entity as it was given.
+
+    Raises: UsageError when there is no such entity; it says which ones there are.
+    """
+    known = sorted(entity for entity, _ in logged_tables())
+    if table not in known:
+        raise UsageError(f"there is no table {table!r}; tables are: {', '.join(known) or 'none'}.")
+    return table
+
+
 def write_logged_tables() -> Path:
     """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
     path = Path("macros/operations/logged_tables.sql")

@@ -15,6 +15,13 @@ def commands():
     enter_project()
 
 
+def _known(context, parameter, value):
+    """Refuse a table that is not there before Spark starts, which takes a while."""
+    from highwater.add_table import known_table
+
+    return value and known_table(value)
+
+
 def _feeds(names: tuple[str, ...]):
     from highwater.feeds import declared_feeds
 
@@ -150,7 +157,7 @@ def query(sql, form):
 
 
 @commands.command()
-@click.argument("table")
+@click.argument("table", callback=_known)
 def rebuild(table):
     """Write the merged TABLE again from its log, swapped in by one commit."""
     from highwater.project import lease
@@ -162,7 +169,7 @@ def rebuild(table):
 
 
 @commands.command()
-@click.argument("table", required=False)
+@click.argument("table", required=False, callback=_known)
 @click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table")
 def status(table, form):
     """Say where every table stands, or TABLE: landed, waiting, pending, compacted, rejected."""
@@ -188,6 +195,11 @@ def status(table, form):
             click.echo(found[0]["step"])
         columns = ["table", "landed_at", "waiting", "base", "pending", "tombstones", "compacted_at", "rejected", "tied"]
         show_table(columns, [[row[name] for name in columns] for row in found])
+        for row in found:
+            if row["patched_since"]:
+                click.echo(f"a patch of {row['table']} is open since {row['patched_since']} UTC")
+            if row["disabled_since"]:
+                click.echo(f"the changes of {row['table']} are not captured since {row['disabled_since']} UTC")
 
 
 @commands.command()
@@ -218,7 +230,7 @@ def reconcile(tables, as_of, form):
 
 
 @commands.command()
-@click.argument("table")
+@click.argument("table", callback=_known)
 @click.option("--threshold", type=click.IntRange(1), default=1, help="With fewer pending rows nothing is done.")
 @click.option(
     "--method",
@@ -240,7 +252,7 @@ def compact(table, threshold, method, stop_before_rewrite, retain_previous):
 
 
 @commands.command()
-@click.argument("table", required=False)
+@click.argument("table", required=False, callback=_known)
 def vacuum(table):
     """Drop rows (of TABLE, or of all) that are older than a declared retention; gather small files.
 
@@ -256,7 +268,7 @@ def vacuum(table):
 
 
 @commands.command()
-@click.argument("table")
+@click.argument("table", callback=_known)
 def replay(table):
     """Take rejected records of TABLE again that are accepted now, after models or declarations were mended."""
     from highwater.project import lease
@@ -286,6 +298,7 @@ def extract(tables, enable, disable, method, key, export):
     Several tables, or FEED for all of them, are extracted as of one moment.
     """
     from highwater import extract as extraction
+    from highwater.database import connection_settings
     from highwater.live_export import export as take_export
     from highwater.project import lease
     from highwater.spark import session
@@ -295,6 +308,13 @@ def extract(tables, enable, disable, method, key, export):
     if len(tables) > 1 and (enable or disable or export):
         raise UsageError("--enable, --disable and --export take one table at a time.")
     table = tables[0]
+    # before Spark starts
+    if enable or disable or export:
+        feeds = [extraction.split_name(table)[0]]
+    else:
+        feeds = [feed.name for feed, _ in extraction.chosen_tables(tables)]
+    for feed in feeds:
+        connection_settings(feed)
     with lease("highwater extract"):
         if export:
             lines = take_export(session(), table)
@@ -315,11 +335,15 @@ def extract(tables, enable, disable, method, key, export):
 def patch(table, where, end):
     """Load rows of the lake behind a view in PostgreSQL; what is changed there is extracted like any change."""
     from highwater import patch as patching
+    from highwater.database import connection_settings
     from highwater.project import lease
     from highwater.spark import session
 
     if where and end:
         raise UsageError("--where and --end exclude each other.")
+    # before Spark starts
+    feed, _, _ = patching.patchable(table)
+    connection_settings(feed.name)
     with lease("highwater patch"):
         lines = [patching.end(session(), table)] if end else patching.patch(session(), table, where)
     for line in lines:
@@ -351,7 +375,7 @@ def add_table_command(table, key, columns, form, settings, without_key, history)
     given = {name: value for name, _, value in pairs}
     written = add_table(table, key, columns, form, given, without_key, history=history)
     for path in written:
-        click.echo(path)
+        click.echo(f"wrote {path}")
     system, name = table.partition(".")[0].partition("_")[2], table.partition(".")[2]
     if any(path.name == f"{system}_{name}_changes.sql" for path in written):
         click.echo(f"A model called {name} is there already, so this table is {system}_{name}.")

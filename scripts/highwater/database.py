@@ -15,6 +15,10 @@ FORMS_OF_TEXT = (
 )
 
 
+def _prefix(feed: str) -> str:
+    return f"HIGHWATER_{feed.partition('_')[2].upper()}"
+
+
 def connection_settings(feed: str) -> dict[str, str]:
     """Return what Spark's JDBC reader needs to reach the database of a feed, from the environment.
 
@@ -22,7 +26,7 @@ def connection_settings(feed: str) -> dict[str, str]:
         feed: `<vendor>_<system>`; the system names the variables, `HIGHWATER_SHOP_URL` for `changelog_shop`.
     Raises: UsageError naming the variable that is missing or wrong.
     """
-    prefix = f"HIGHWATER_{feed.partition('_')[2].upper()}"
+    prefix = _prefix(feed)
     url = os.environ.get(f"{prefix}_URL", "")
     if "password=" in url or "@" in url.partition("?")[0]:
         raise UsageError(
@@ -43,7 +47,10 @@ def connection_settings(feed: str) -> dict[str, str]:
 
 
 class Database:
-    """One connection; what runs on it is one transaction until `commit`."""
+    """One connection; what runs on it is one transaction until `commit`.
+
+    Raises: UsageError naming what it was asked with when the database is not reached or does not let the user in.
+    """
 
     def __init__(self, spark, feed: str):
         self.feed = feed
@@ -53,11 +60,18 @@ class Database:
         for name in ("user", "password"):
             if name in settings:
                 properties.setProperty(name, settings[name])
-        with self.errors():
-            # the driver manager asks the caller's class loader, which Spark's gateway is not
-            driver = spark.sparkContext._jvm.org.postgresql.Driver()
-            self.connection = driver.connect(settings["url"], properties)
-            self.connection.setAutoCommit(False)
+        try:
+            with self.errors():
+                # the driver manager asks the caller's class loader, which Spark's gateway is not
+                driver = spark.sparkContext._jvm.org.postgresql.Driver()
+                self.connection = driver.connect(settings["url"], properties)
+                self.connection.setAutoCommit(False)
+        except CheckError as error:
+            prefix, is_set = _prefix(feed), "is set" if "password" in settings else "is not set"
+            raise UsageError(
+                f"{error} It was asked with {prefix}_URL={settings['url'].partition('?')[0]}, "
+                f"{prefix}_USER={settings['user']}; {prefix}_PASSWORD {is_set}."
+            ) from None
         for form in FORMS_OF_TEXT:
             self.run(form)
         self.commit()

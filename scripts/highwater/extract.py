@@ -18,6 +18,7 @@ from highwater.add_table import add_table, logged_tables
 from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds
+from highwater.project import disabled_mark, set_mark
 from highwater.rebuild import settings_of
 
 SPARK_TYPES = {
@@ -318,8 +319,8 @@ def refuse_waiting(database: Database, names: Names, name: str) -> None:
     """Raise UsageError while changes wait in the changelog of a table."""
     ((waiting,),) = database.rows(f"select count(*) from {names.changelog}")
     if int(waiting):
-        some = f"{int(waiting):,} change{'s'[: int(waiting) != 1]}"
-        raise UsageError(f"{some} of {name} wait to be extracted; land them first: highwater extract {name}")
+        some, wait = ("1 change", "waits") if waiting == "1" else (f"{int(waiting):,} changes", "wait")
+        raise UsageError(f"{some} of {name} {wait} to be extracted; land them first: highwater extract {name}")
 
 
 def spark_type(postgres_type: str) -> str:
@@ -390,7 +391,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
                 "changelog",
                 insert_only=method == "changelog-insert",
             )
-            lines += [str(path) for path in written]
+            lines += [f"wrote {path}" for path in written]
         database.run("create schema if not exists highwater")
         database.run(CAPTURES)
         if method in FUNCTIONS:
@@ -403,6 +404,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
             call_after_changes(database, names.source, TRIGGER, names.function)
         record_capture(database, names, method, chosen, landed)
         database.commit()
+    disabled_mark(name).unlink(missing_ok=True)
     captured = f"changes are captured in {names.changelog} from now on."
     if method == "row-version":
         captured = "rows are found by the transaction that wrote them; deletes are not seen."
@@ -460,20 +462,34 @@ def extract(spark, *names: str) -> list[str]:
     Raises: UsageError when a table is not captured, or another extraction of it is running; nothing is landed then.
     """
     lines = []
-    for feed, tables in _chosen_tables(names):
+    for feed, tables in chosen_tables(names):
         lines += _extract_tables(spark, feed, tables)
     return lines or [f"{', '.join(names)}: nothing new"]
 
 
-def _chosen_tables(names: tuple[str, ...]) -> list[tuple[Feed, list[str] | None]]:
-    """Return each feed that is named with its tables; None stands for every one that is captured."""
+def changelog_tables() -> str:
+    """Return the names of every table of a feed of the format changelog, as a sentence lists them."""
+    feeds = [feed for feed in declared_feeds().values() if feed.format == "changelog"]
+    return ", ".join(f"{feed.name}.{table}" for feed in feeds for table in feed.tables) or "none"
+
+
+def chosen_tables(names: tuple[str, ...]) -> list[tuple[Feed, list[str] | None]]:
+    """Return each feed that is named with its tables; None stands for every one that is captured.
+
+    Arguments:
+        names: `<feed>.<table>` or `<feed>`.
+    Raises: UsageError when a name is no table of a changelog that is declared; it says which ones are.
+    """
     declared, chosen = declared_feeds(), {}
     for name in names:
         feed_name, _, table = name.partition(".")
         feed = declared.get(feed_name)
         if feed is None or feed.format != "changelog" or (table and table not in feed.tables):
             example = name if table else f"{name}.<table>"
-            raise UsageError(f"{name} is not captured; begin with: highwater extract --enable {example}")
+            raise UsageError(
+                f"{name} is not captured; declared are: {changelog_tables()}. "
+                f"To capture it: highwater extract --enable {example}"
+            )
         tables = chosen.setdefault(feed.name, [])
         chosen[feed.name] = None if not table or tables is None else [*tables, table]
     return [(declared[name], tables) for name, tables in chosen.items()]
@@ -636,6 +652,7 @@ def disable(spark, name: str) -> str:
                 )
         record_end(database, names)
         database.commit()
+    set_mark(disabled_mark(name))
     return f"{name}: its changes are no longer captured. Its tables in the lake stay as they are."
 
 

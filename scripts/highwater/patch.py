@@ -20,6 +20,7 @@ from highwater.extract import (
     Names,
     call_after_changes,
     capture_of,
+    changelog_tables,
     columns_of,
     entities_of,
     is_patched,
@@ -32,7 +33,7 @@ from highwater.extract import (
     split_name,
 )
 from highwater.feeds import Feed, declared_feeds
-from highwater.project import patch_mark, utc_now
+from highwater.project import patch_mark, set_mark
 from highwater.rebuild import merged_table, settings_of
 
 POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
@@ -112,7 +113,7 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
     Raises: UsageError when the table is no table of a changelog, is being patched, is captured without a changelog,
         has changes that are not built yet, or when a chosen row is in the database's own table too.
     """
-    feed, names, entity = _patchable(name)
+    feed, names, entity = patchable(name)
     merged_table(spark, entity)
     columns, names_of_key = declared_columns(entity)
     key = [column.field for column in columns if column.name in names_of_key]
@@ -153,8 +154,7 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
         behind = ", ".join(f"{quoted(c.field)} {types.get(c.field) or _postgres_type(c.data_type)}" for c in columns)
         database.run(f"create table {names.patch_rows} ({behind}, primary key ({', '.join(map(quoted, key))}))")
         # before the commit: of a patch that is killed from here on status tells, until --end
-        patch_mark(name).parent.mkdir(parents=True, exist_ok=True)
-        patch_mark(name).write_text(utc_now())
+        set_mark(patch_mark(name))
         database.commit()
         try:
             _load(chosen, feed, names, columns)
@@ -192,7 +192,7 @@ def end(spark, name: str) -> str:
     Returns: a sentence that says so.
     Raises: UsageError when the table is not being patched, or its changes have not been extracted.
     """
-    feed, names, _ = _patchable(name)
+    feed, names, _ = patchable(name)
     with Database(spark, feed.name) as database:
         if not is_patched(database, names):
             patch_mark(name).unlink(missing_ok=True)
@@ -214,11 +214,17 @@ def end(spark, name: str) -> str:
     return f"{name}: the patch has ended; {names.patch} is gone, and the rows in the lake stay as they are."
 
 
-def _patchable(name: str) -> tuple[Feed, Names, str]:
+def patchable(name: str) -> tuple[Feed, Names, str]:
+    """Return feed, names in the database, and entity of a table that can be patched.
+
+    Raises: UsageError when it is no table of a changelog; it says which ones there are.
+    """
     feed_name, table = split_name(name)
     feed = declared_feeds().get(feed_name)
     if feed is None or feed.format != "changelog" or table not in feed.tables:
-        raise UsageError(f"{name} is no table of a feed of the format changelog; only those can be patched.")
+        raise UsageError(
+            f"{name} is no table of a feed of the format changelog; only those can be patched: {changelog_tables()}."
+        )
     (entity,) = entities_of(feed_name, table)
     return feed, names_of(feed, table), entity
 

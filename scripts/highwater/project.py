@@ -44,6 +44,17 @@ def patch_mark(name: str) -> Path:
     return lake() / "patches" / name
 
 
+def disabled_mark(name: str) -> Path:
+    """Return the file that says since when a table, `<feed>.<table>`, is no longer captured; only meanwhile."""
+    return lake() / "disabled" / name
+
+
+def set_mark(mark: Path) -> None:
+    """Write the time of now into the file of a mark."""
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text(utc_now())
+
+
 def landing_root() -> str:
     """Return the folder or URI where feeds land: `$HIGHWATER_LANDING`, by default `examples/landing`."""
     return os.environ.get("HIGHWATER_LANDING", "examples/landing")

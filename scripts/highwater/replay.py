@@ -1,7 +1,7 @@
 """Take rejected records again, after the model, the declaration or the seed that rejected them was mended."""
 
 from highwater import dbt
-from highwater.add_table import logged_tables
+from highwater.add_table import known_table, logged_tables
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
 from highwater.landing import next_batch
@@ -70,8 +70,7 @@ def replay(spark, entity: str) -> str:
     Raises: UsageError when there is no such entity or it has not been built; CheckError when dbt fails.
     """
     tables = dict(logged_tables())
-    if entity not in tables:
-        raise UsageError(f"there is no table {entity!r}; tables are: {', '.join(tables) or 'none'}.")
+    known_table(entity)
     if not spark.catalog.tableExists(f"lake.{entity}_changes"):
         raise UsageError(f"the log of {entity} has not been built yet; run: highwater build")
     if dbt.run(["run", "--select", f"stg_*__{entity}_changes", "rejection_reasons", "--quiet"]):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from highwater import dbt
-from highwater.add_table import logged_tables
+from highwater.add_table import known_table, logged_tables
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, days, declared_feeds
 from highwater.publish import publish_groups
@@ -34,9 +34,7 @@ def vacuum(spark, table: str | None = None) -> list[str]:
     Raises: UsageError when there is no such entity, or a retention is declared wrongly; CheckError when dbt fails.
     """
     known = dict(logged_tables())
-    if table and table not in known:
-        raise UsageError(f"there is no table {table!r}; tables are: {', '.join(sorted(known)) or 'none'}.")
-    entities = [table] if table else list(known)
+    entities = [known_table(table)] if table else list(known)
     feeds = {} if table else declared_feeds()
     kept = {entity: retention_of(entity) for entity in entities}
     lines = []

@@ -2,9 +2,8 @@
 
 import re
 
-from highwater.add_table import logged_tables
-from highwater.errors import UsageError
-from highwater.project import patch_mark, step_under_way
+from highwater.add_table import known_table, logged_tables
+from highwater.project import disabled_mark, patch_mark, step_under_way
 from highwater.rebuild import PENDING, key_of
 from highwater.retention import retention_of
 
@@ -16,6 +15,7 @@ STANDING = [
     "logged_batch",
     "source_position",
     "method",
+    "disabled_since",
     "patched_since",
     "waiting",
 ]
@@ -79,17 +79,16 @@ def status(spark, table: str | None = None) -> list[dict]:
         table: the entity, for example `customers`; None: every one.
     Returns: entity, feeds, key columns, the command that is writing to the lake or was killed while it did, when a
         batch landed last, the newest batch of each feed in raw and in the log, the position at the source that it
-        reached (where feeds tell it), how a database's changes are found, since when a patch of it is open, records
-        that wait for a build, when the newest change was made at the source and how long it took to land, rows of base
-        and pending, the pending share in percent of the base, tombstones, when the table was compacted last and what
-        made it due, the copy that `--retain-previous` kept, for how many days tombstones and changes are kept, changes
-        that were applied after that horizon, and from the ledger: read, applied, superseded, duplicate, rejected, tied.
+        reached (where feeds tell it), how a database's changes are found, since when they are no longer captured,
+        since when a patch of the table is open, records that wait for a build, when the newest change was made at
+        the source and how long it took to land, rows of base and pending, the pending share in percent of the base,
+        tombstones, when the table was compacted last and what made it due, the copy that `--retain-previous` kept,
+        for how many days tombstones and changes are kept, changes that were applied after that horizon, and from
+        the ledger: read, applied, superseded, duplicate, rejected, tied.
     Raises: UsageError when there is no such entity.
     """
     known = dict(logged_tables())
-    if table and table not in known:
-        raise UsageError(f"there is no table {table!r}; tables are: {', '.join(sorted(known)) or 'none'}.")
-    chosen = {table: known[table]} if table else known
+    chosen = {known_table(table): known[table]} if table else known
     step = step_under_way()
     found = {
         entity: {"table": entity, "feeds": [feed for feed, _ in feeds], "key": key_of(entity), "step": step}
@@ -107,9 +106,11 @@ def status(spark, table: str | None = None) -> list[dict]:
         found[row.entity] |= {"landed_at": row.landed_at, "source_position": row.source_position, "method": row.method}
         found[row.entity]["landed_batch"][row.feed] = row.landed_batch
     for entity, feeds in chosen.items():
-        for mark in (patch_mark(f"{feed}.{name}") for feed, name in feeds):
-            if mark.exists():
-                found[entity]["patched_since"] = mark.read_text()
+        for feed, name in feeds:
+            for fact, mark in [("disabled_since", disabled_mark), ("patched_since", patch_mark)]:
+                path = mark(f"{feed}.{name}")
+                if path.exists():
+                    found[entity][fact] = path.read_text()
     for row in _rows(spark, WAITING, logged):
         found[row.entity]["logged_batch"][row.feed] = row.logged_batch
         found[row.entity]["waiting"] = found[row.entity].get("waiting", 0) + row.waiting

@@ -31,7 +31,8 @@ def page(spark, table: str | None = None) -> str:
     found = status(spark, table)
     at = utc_now()
     charts = {row["table"]: _chart(spark, row) for row in found}
-    return render("status.html", rows=found, charts=charts, at=at, plotly=get_plotlyjs())
+    plotly = get_plotlyjs() if any(charts.values()) else ""
+    return render("status.html", rows=found, charts=charts, at=at, plotly=plotly)
 
 
 def pending_over_time(spark, entity: str) -> tuple[list, list]:

@@ -110,6 +110,20 @@ def test_with_a_second_writer(tmp_path):
             )
 
 
+@pytest.mark.parametrize("command", ["compact", "rebuild", "replay", "status", "vacuum"])
+def test_a_misspelt_table_is_told_before_spark_starts(tmp_path, command):
+    nothing = {"JAVA_HOME": str(tmp_path), "HIGHWATER_LAKE": str(tmp_path / "lake")}
+    one_sentence(run(command, "tabel1", **nothing), "there is no table 'tabel1'; tables are: ", "table1")
+
+
+def test_what_an_extraction_needs_is_told_before_spark_starts(tmp_path):
+    nothing = {"JAVA_HOME": str(tmp_path), "HIGHWATER_LAKE": str(tmp_path / "lake")}
+    one_sentence(run("extract", "shop.orders", **nothing), "shop.orders is not captured; declared are: ")
+    one_sentence(run("patch", "shop.orders", "--end", **nothing), "only those can be patched: none")
+    one_sentence(run("extract", "--enable", "orders", **nothing), "'orders' is not written as FEED.TABLE")
+    one_sentence(run("extract", "--enable", "changelog_shop.orders", **nothing), "HIGHWATER_SHOP_URL is not set")
+
+
 def test_the_step_under_way_is_told_from_a_killed_one(tmp_path, monkeypatch):
     from highwater.project import lease, step_under_way
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from highwater import dbt
@@ -344,12 +345,22 @@ def test_partial_images_and_truncates_in_full(workshop):
     workshop.build("ships_merged", command="test")
 
 
+# a reader of small tables asks twice as often so
+READERS_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 # what a reader in another process does: on a copy of the metastore, the tables read where they are
 READER = """
 import json, sys
 from highwater.spark import reading_session
 
 with reading_session() as spark:
+    for name, value in json.loads(sys.argv[1]).items():
+        spark.conf.set(name, value)
     while True:
         rows = spark.sql("select id, name, region from cities order by id").collect()
         print(json.dumps(rows), flush=True)
@@ -361,7 +372,8 @@ def reading_process(workshop, path):
     """A process that writes what it reads to a file, until the end."""
     settings = {**os.environ, "SPARK_CONF_DIR": str(workshop.folder / "conf")}
     with open(path, "w") as output:
-        process = subprocess.Popen([sys.executable, "-c", READER], cwd=workshop.folder, env=settings, stdout=output)
+        command = [sys.executable, "-c", READER, json.dumps(READERS_SETTINGS)]
+        process = subprocess.Popen(command, cwd=workshop.folder, env=settings, stdout=output)
         try:
             yield
             assert process.poll() is None, "the reader has failed"
@@ -377,32 +389,42 @@ def test_readers_see_whole_states_only(world, wanted, tmp_path):
 
     Two threads; in the long run a process too, which reads the tables by their paths.
     """
-    picks, states, found = random.Random(5), [], []
+    picks, states, found, meanwhile = random.Random(5), [], [], 0
     elsewhere = tmp_path / "read.jsonl"
+    readers = world.spark.newSession()
+    for name, value in READERS_SETTINGS.items():
+        readers.conf.set(name, value)
 
-    def state():
-        return tuple(sorted((key, *value) for key, value in view(world).items()))
+    def state(spark=world.spark):
+        return tuple(sorted(map(tuple, spark.sql("select id, name, region from lake.cities").collect())))
 
-    def read_elsewhere():
-        lines = elsewhere.read_text().splitlines() if elsewhere.exists() else []
-        return [tuple(map(tuple, json.loads(line))) for line in lines[:-1]]
+    def reads():
+        return len(found) + (elsewhere.read_bytes().count(b"\n") if elsewhere.exists() else 0)
 
     compact(world.spark, "cities")
     states.append(state())
     outside = reading_process(world, elsewhere) if wanted > 30 else contextlib.nullcontext()
-    with reading(lambda: found.append(state()), threads=2), outside:
+    with reading(lambda: found.append(state(readers)), threads=2), outside:
         for number in itertools.count():
+            before = len(found)
             keys = picks.sample(range(1, 40), 12)
             changes(world, [("UPDATE-INSERT", key, f"{number}", picks.choice("abc")) for key in keys])
             states.append(state())
             compact(world.spark, "cities", method=["in-place", "full", "partitions"][number % 3])
             assert state() == states[-1]
-            if number >= 2 and len(found) + len(read_elsewhere()) >= wanted:
+            meanwhile += len(found) - before
+            # a hundred states; most of the time is the readers'
+            while reads() < number * wanted / 100 and wanted > 30:
+                time.sleep(2)
+            if number >= 2 and reads() >= wanted:
                 break
-    others = read_elsewhere()
+    # the last line may have been cut
+    lines = elsewhere.read_text().split("\n")[:-1] if elsewhere.exists() else []
+    others = [tuple(map(tuple, json.loads(line))) for line in lines]
     assert set(found) | set(others) <= set(states)
     assert len(set(found)) >= 3 and (wanted == 30 or len(set(others)) >= 3)
-    print(f"{len(found)} reads and {len(others)} elsewhere, {len(set(found + others))} of {len(states)} states")
+    seen = len(set(found + others))
+    print(f"{len(found)} reads and {len(others)} elsewhere, {seen} of {len(states)} states; {meanwhile} while writing")
 
 
 def test_c12_of_two_writers_one_gets_a_conflict(world):

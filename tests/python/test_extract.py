@@ -10,6 +10,7 @@ from highwater import patch as patching
 from highwater.compact import compact
 from highwater.errors import CheckError, UsageError
 from highwater.status import status
+from highwater.status_page import page
 from postgres import PASSWORD, killed_extraction, serving
 from workshop import reading
 
@@ -68,7 +69,9 @@ def test_g12_without_a_key_nothing_is_created(workshop, shop):
         shop.sql("create table table1 (id int primary key)")
         with pytest.raises(UsageError, match="the system user1 has a table table1 already, from another feed"):
             extraction.enable(workshop.spark, "changelog_user1.table1")
-    with pytest.raises(UsageError, match="not captured; begin with: highwater extract --enable"):
+    with pytest.raises(
+        UsageError, match=r"not captured; declared are: none\. To capture it: highwater extract --enable"
+    ):
         extract(workshop, shop)
     assert shop.sql("select count(*) from pg_namespace where nspname = 'highwater'") == ["0"]
     assert not list(workshop.folder.glob("models/**/*keyless*"))
@@ -340,7 +343,7 @@ def test_t15_tables_of_one_database_are_extracted_as_of_one_moment(workshop, sho
     assert len(extraction.extract(workshop.spark, FEED)) == 2
     assert workshop.rows(in_raw.format(FEED)) == [("parcel_lines", 2, 0), ("parcels", 2, 0)]
     assert extraction.extract(workshop.spark, FEED) == [f"{FEED}: nothing new"]
-    with pytest.raises(UsageError, match=r"nowhere is not captured; .* --enable nowhere\.<table>"):
+    with pytest.raises(UsageError, match=r"nowhere is not captured; declared are: .* --enable nowhere\.<table>"):
         extraction.extract(workshop.spark, "nowhere")
     for table in tables:
         extraction.disable(workshop.spark, f"{FEED}.{table}")
@@ -349,9 +352,13 @@ def test_t15_tables_of_one_database_are_extracted_as_of_one_moment(workshop, sho
 def test_the_password_is_shown_nowhere(workshop, shop, monkeypatch):
     shop.sql("insert into deliveries values (77, 'x')")
     monkeypatch.setenv("HIGHWATER_SHOP_PASSWORD", PASSWORD + "-wrong")
-    with pytest.raises(CheckError, match="password authentication failed") as failed:
+    with pytest.raises(UsageError, match=r"password authentication failed.*; HIGHWATER_SHOP_PASSWORD is set") as failed:
         extract(workshop, shop)
-    assert PASSWORD not in str(failed.value)
+    assert PASSWORD not in str(failed.value) and failed.value.exit_code == 2
+    monkeypatch.delenv("HIGHWATER_SHOP_PASSWORD")
+    with pytest.raises(UsageError, match=r"no password .*_USER=app; HIGHWATER_SHOP_PASSWORD is not set") as failed:
+        extract(workshop, shop)
+    assert failed.value.exit_code == 2
     monkeypatch.setenv("HIGHWATER_SHOP_PASSWORD", PASSWORD)
     shop.sql('alter table highwater."deliveries_changelog" rename column row_after to gone')
     with pytest.raises(CheckError, match=r"changelog_shop/deliveries was not read: .*row_after") as failed:
@@ -381,6 +388,10 @@ def test_g11_disable_waits_for_what_is_captured(workshop, shop):
         extraction.disable(workshop.spark, TABLE)
     extract(workshop, shop)
     assert "no longer captured" in extraction.disable(workshop.spark, TABLE)
+    assert re.fullmatch(r"20\d\d-.*:\d\d", status(workshop.spark, "deliveries")[0]["disabled_since"])
+    html = page(workshop.spark, "deliveries")
+    # without charts it carries no code for them
+    assert "deliveries</a> (not captured)" in html and "<script" not in html
     assert shop.sql("select count(*) from pg_trigger where tgname like 'highwater%'") == ["0"]
     with pytest.raises(UsageError, match="is not captured"):
         extract(workshop, shop)
@@ -390,6 +401,7 @@ def test_g11_disable_waits_for_what_is_captured(workshop, shop):
 def test_a_second_capture_knows_what_went_meanwhile(workshop, shop):
     shop.sql("delete from deliveries where id = 77; update deliveries set v = 'unseen' where id = 78")
     extraction.enable(workshop.spark, TABLE)
+    assert status(workshop.spark, "deliveries")[0]["disabled_since"] is None
     rows = built(workshop)
     assert 77 not in rows and rows[78] == "unseen"
     assert len(rows) == int(shop.sql("select count(*) from deliveries")[0])
@@ -587,7 +599,7 @@ def test_a_patch_beside_a_capture(workshop, shop):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(patching, "_load", load)
-        with pytest.raises(UsageError, match=r"1 change of changelog_shop\.pieces wait to be extracted"):
+        with pytest.raises(UsageError, match=r"1 change of changelog_shop\.pieces waits to be extracted"):
             patching.patch(workshop.spark, table, "id > 2")
     assert shop.sql("select count(*) from pg_class where relname like 'pieces_patch%'") == ["0"]
     assert status(workshop.spark, "pieces")[0]["patched_since"] is None

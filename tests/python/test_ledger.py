@@ -87,6 +87,7 @@ def test_the_page_draws_what_the_tables_say(workshop):
     assert html.count('class="plotly-graph-div"') == 1
     points, _ = pending_over_time(workshop.spark, "table1")
     assert points[-1][1] == workshop.value("select count(*) from table1_merged where is_pending")
+    assert "<p>1 table, " in html
     (found,) = status(workshop.spark, "table1")
     for name in ("read", "applied", "superseded", "tombstones"):
         assert f">{found[name]:,}</td>" in html, name

@@ -389,22 +389,25 @@ def test_readers_see_whole_states_only(world, wanted, tmp_path):
 
     Two threads; in the long run a process too, which reads the tables by their paths.
     """
-    picks, states, found, meanwhile = random.Random(5), [], [], 0
+    picks, states, found, others, meanwhile = random.Random(5), [], [], [], 0
     elsewhere = tmp_path / "read.jsonl"
-    readers = world.spark.newSession()
+    session = world.spark.newSession()
     for name, value in READERS_SETTINGS.items():
-        readers.conf.set(name, value)
+        session.conf.set(name, value)
 
     def state(spark=world.spark):
         return tuple(sorted(map(tuple, spark.sql("select id, name, region from lake.cities").collect())))
 
     def reads():
-        return len(found) + (elsewhere.read_bytes().count(b"\n") if elsewhere.exists() else 0)
+        # the last line may not be whole yet
+        lines = elsewhere.read_text().split("\n")[:-1] if elsewhere.exists() else []
+        others.extend(tuple(map(tuple, json.loads(line))) for line in lines[len(others) :])
+        return len(found) + len(others)
 
     compact(world.spark, "cities")
     states.append(state())
     outside = reading_process(world, elsewhere) if wanted > 30 else contextlib.nullcontext()
-    with reading(lambda: found.append(state(readers)), threads=2), outside:
+    with reading(lambda: found.append(state(session)), threads=2) as readers, outside:
         for number in itertools.count():
             before = len(found)
             keys = picks.sample(range(1, 40), 12)
@@ -414,17 +417,13 @@ def test_readers_see_whole_states_only(world, wanted, tmp_path):
             assert state() == states[-1]
             meanwhile += len(found) - before
             # a hundred states; most of the time is the readers'
-            while reads() < number * wanted / 100 and wanted > 30:
+            while reads() < number * wanted / 100 and wanted > 30 and not any(each.done() for each in readers):
                 time.sleep(2)
-            if number >= 2 and reads() >= wanted:
+            assert set(found) | set(others) <= set(states)
+            print(f"{len(found)} reads and {len(others)} elsewhere, {meanwhile} while writing; {len(states)} states")
+            if any(each.done() for each in readers) or (number >= 2 and reads() >= wanted):
                 break
-    # the last line may have been cut
-    lines = elsewhere.read_text().split("\n")[:-1] if elsewhere.exists() else []
-    others = [tuple(map(tuple, json.loads(line))) for line in lines]
-    assert set(found) | set(others) <= set(states)
     assert len(set(found)) >= 3 and (wanted == 30 or len(set(others)) >= 3)
-    seen = len(set(found + others))
-    print(f"{len(found)} reads and {len(others)} elsewhere, {seen} of {len(states)} states; {meanwhile} while writing")
 
 
 def test_c12_of_two_writers_one_gets_a_conflict(world):

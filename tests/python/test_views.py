@@ -27,3 +27,20 @@ def test_c11_a_view_is_there_while_it_is_built_anew(workshop):
     assert workshop.rows("select * from table1 order by 1") == before
     (statement,) = workshop.folder.glob("target/run/**/marts/**/table1.sql")
     assert statement.read_text().strip().startswith("alter view lake.table1 as")
+
+
+def test_a_seed_is_there_while_it_is_loaded_anew(workshop):
+    """dbt-spark drops the table of a seed in every build; here it is written only when the file has other rows."""
+    path = workshop.folder / "seeds/rejection_reasons.csv"
+    original, question = path.read_text(), "select * from rejection_reasons order by all"
+    before, version, found = workshop.rows(question), workshop.version("rejection_reasons"), []
+    assert len(before) == len(original.strip().splitlines()) - 1
+    with reading(lambda: found.append(workshop.spark.sql("select * from lake.rejection_reasons").columns)):
+        workshop.build("rejection_reasons", command="seed")
+        assert workshop.version("rejection_reasons") == version
+        path.write_text(original + "nobody_knows,nothing,nothing\n")
+        workshop.build("rejection_reasons", command="seed")
+        assert ("nobody_knows", "nothing", "nothing") in workshop.rows(question)
+        path.write_text(original)
+        workshop.build("rejection_reasons", command="seed")
+    assert workshop.rows(question) == before and len(found) > 3

@@ -55,7 +55,10 @@ def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
 
 @contextlib.contextmanager
 def reading(read, threads: int = 1):
-    """Call a function again and again in threads, until the end; what fails in one of them is raised there."""
+    """Call a function again and again in threads, until the end; what fails in one of them is raised there.
+
+    Yields: the threads' futures; one that is done has failed.
+    """
     done = threading.Event()
 
     def again():
@@ -65,7 +68,7 @@ def reading(read, threads: int = 1):
     with ThreadPoolExecutor(threads) as pool:
         readers = [pool.submit(again) for _ in range(threads)]
         try:
-            yield
+            yield readers
         finally:
             done.set()
         for reader in readers:

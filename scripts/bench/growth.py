@@ -9,7 +9,6 @@ and the keys of a batch are neighbours. The small ones come last: what runs firs
 import click
 from merge import Figures, build_base, contract, dbt_run, lake_of_its_own, values
 
-LONG, GATHERED = "ten times the history", "ten times the history, its files gathered by vacuum"
 MODELS = ["--select", "wide_changes", "wide_merged"]
 
 
@@ -42,11 +41,9 @@ def build(spark, figures: Figures, name: str, rows: int, batches: range, changes
 @click.option("--changes", default=20_000)
 def main(rows, batches, changes):
     """Measure in lakes of their own, which are removed at the end."""
-    from highwater.retention import vacuum
-
     figures, first = Figures(), 2 + batches
     for name, size, before in (
-        (LONG, rows, 10 * first),
+        ("ten times the history", rows, 10 * first),
         ("ten times the base", 10 * rows, first),
         ("a short history", rows, first),
     ):
@@ -54,13 +51,9 @@ def main(rows, batches, changes):
             build_base(spark, size)
             build(spark, figures, "", size, range(2, before), changes)
             build(spark, figures, name, size, range(before, before + 5), changes)
-            if name == LONG:
-                vacuum(spark, "wide")
-                build(spark, figures, GATHERED, size, range(before + 5, before + 10), changes)
     for prefix in ("", "compaction, "):
         short = f"{prefix}a short history"
-        figures.compare(f"{prefix}{LONG}", short, "at most 1.1x")
-        figures.compare(f"{prefix}{GATHERED}", short, "at most 1.1x")
+        figures.compare(f"{prefix}ten times the history", short, "at most 1.1x")
         figures.compare(f"{prefix}ten times the base", short, "at most 2x")
 
 

@@ -6,34 +6,48 @@
     {%- if not execute -%}
         {{ return(arriving) }}
     {%- endif -%}
-    {%- set marks = {} -%}
-    {%- set applied = [0] -%}
-    {%- if is_incremental() -%}
-        {%- for mark in run_query(
-            "select feed, max(landing_batch), max(log_batch), max(case when verdict = 'applied' then log_batch end) from "
-            ~ this ~ ' group by feed'
-        ).rows -%}
-            {%- do marks.update({mark[0]: mark[1] | int}) -%}
-            {%- do arriving.update({'log_batch': [arriving.log_batch, (mark[2] | int) + 1] | max}) -%}
-            {%- do applied.append((mark[3] or 0) | int) -%}
-        {%- endfor -%}
-    {%- endif -%}
     {%- for relation in staged -%}
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
-        {%- do arriving.staged.append({'relation': relation, 'feed': feed, 'mark': marks.get(feed, 0)}) -%}
+        {%- do arriving.staged.append({'relation': relation, 'feed': feed, 'mark': 0}) -%}
     {%- endfor -%}
+    {%- set last_applied = _find_marks(arriving) if is_incremental() else none -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     {%- if is_incremental() or truncates -%}
         {%- do _count_batches(arriving, truncates) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
         {%- do _refuse_other_types(entity) -%}
-        {%- do arriving.update({'standing': _standing_relations(entity, applied | max)}) -%}
+        {%- do arriving.update({'standing': _standing_relations(entity, arriving.log_batch - 1, last_applied)}) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}
         {%- do _find_truncates(arriving) -%}
     {%- endif -%}
     {{ return(arriving) }}
+{%- endmacro -%}
+
+{%- macro _find_marks(arriving) -%}
+    {#- A log grows without end: what is read of it is its newest batch, and for feeds that are not in it their files. -#}
+    {%- set newest = newest_log_batch(this) -%}
+    {%- set rows = _newest_of_feeds('log_batch >= ' ~ newest) | list -%}
+    {%- set is_applied = rows | map(attribute='applied') | select | list | length > 0 -%}
+    {%- set others = arriving.staged | map(attribute='feed') | reject('in', rows | map(attribute='feed') | list) | list -%}
+    {%- if others -%}
+        {%- do rows.extend(_newest_of_feeds("feed in ('" ~ others | join("', '") ~ "')")) -%}
+    {%- endif -%}
+    {%- for row in rows -%}
+        {%- for source in arriving.staged if source.feed == row.feed -%}
+            {%- do source.update({'mark': row.landing_batch | int}) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- do arriving.update({'log_batch': newest + 1}) -%}
+    {{ return(newest if is_applied else none) }}
+{%- endmacro -%}
+
+{%- macro _newest_of_feeds(where) -%}
+    {{ return(run_query(
+        "select feed, max(landing_batch) as landing_batch, count_if(verdict = 'applied') as applied from " ~ this
+        ~ ' where ' ~ where ~ ' group by feed'
+    ).rows) }}
 {%- endmacro -%}
 
 {%- macro _count_batches(arriving, truncates) -%}
@@ -56,11 +70,14 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _standing_relations(entity, last_applied) -%}
+{%- macro _standing_relations(entity, newest, last_applied) -%}
     {#- What there is: the merged table, and changes of this log that it has not taken in yet (after a kill). -#}
     {%- set merged = adapter.get_relation(this.database, this.schema, entity ~ '_merged') -%}
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
+    {%- endif -%}
+    {%- if last_applied is none -%}
+        {%- set last_applied = newest_log_batch(this, newest - 10, "verdict = 'applied'") -%}
     {%- endif -%}
     {%- set taken_in = newest_log_batch(merged, last_applied) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}

@@ -1,11 +1,10 @@
 {%- macro changes_to_take_in(log, entity, publications=none) -%}
     {%- set taken_in = 0 -%}
-    {%- set upto = ' and log_batch <= ' ~ (published_log_batch(publications, entity) or 0) if execute and publications else '' -%}
+    {%- set published = (published_log_batch(publications, entity) or 0) if execute and publications else none -%}
+    {%- set upto = ' and log_batch <= ' ~ published if published is not none else '' -%}
     {%- if execute and is_incremental() -%}
         {#- as a rule the newest one is to be taken in and the one before it has been -#}
-        {%- set newest = run_query(
-            "select distinct log_batch from " ~ log ~ " where verdict = 'applied'" ~ upto ~ " order by log_batch desc limit 2"
-        ).rows | map(attribute=0) | map('int') | list -%}
+        {%- set newest = _newest_applied(log, newest_log_batch(log) if published is none else published | int, upto) -%}
         {%- set taken_in = newest_log_batch(this, newest | last) if newest else 0 -%}
         {%- if taken_in >= (newest | first | default(0)) -%}
             {%- set nothing = ', cast(null as array<string>) as present_columns' if entity_setting(entity, 'partial_images', false) else '' -%}
@@ -53,6 +52,21 @@
 
 {%- macro _fold_columns() -%}
     {{ return(['column_orders', 'deleted_order', 'is_complete']) }}
+{%- endmacro -%}
+
+{%- macro _newest_applied(log, last, upto) -%}
+    {#- The two newest log batches of which something was applied; the whole log is asked only where a run of others came last. -#}
+    {%- set found = [] -%}
+    {%- for since in ([last - 10, 0] if last > 10 else [0]) -%}
+        {%- if found | length < 2 -%}
+            {%- do found.clear() -%}
+            {%- do found.extend(run_query(
+                "select distinct log_batch from " ~ log ~ " where verdict = 'applied' and log_batch > " ~ since ~ upto
+                ~ " order by log_batch desc limit 2"
+            ).rows | map(attribute=0) | map('int')) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(found) }}
 {%- endmacro -%}
 
 {%- macro _all_taken_in() -%}

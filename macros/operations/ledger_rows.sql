@@ -23,7 +23,11 @@
             and source_table = '{{ batch.source_table }}'
             and landing_batch > {{ batch.mark }}
             -- what the log has not read yet is not lost, only later
-            and landing_batch <= (select max(landing_batch) from {{ batch.log }} where feed = '{{ feed }}')
+            and landing_batch <= (
+                select max(landing_batch)
+                from {{ batch.log }}
+                where feed = '{{ feed }}' and landing_batch > {{ batch.mark }}
+            )
         group by landing_batch
     ) as delivered
     left join (

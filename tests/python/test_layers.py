@@ -2,6 +2,8 @@
 
 import json
 import random
+from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import pytest
 from workshop import change, in_soak_but
@@ -279,6 +281,49 @@ def test_full_refresh_does_not_touch_logs_and_merged_tables(workshop, history):
     versions = [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")]
     workshop.build("+viewed", command="run", full_refresh=None)
     assert [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")] == versions
+
+
+def test_a_build_reads_of_the_log_what_is_new(workshop, history):
+    """However long a log is: files of old batches can be away, and builds do not miss them."""
+    compact_when(workshop, {"pending_rows": 10_000})
+    spark, newest = workshop.spark, workshop.value("select max(log_batch) from viewed_changes")
+    for table in ("viewed_changes", "viewed_merged"):  # as after a hundred more builds
+        spark.sql(f"update lake.{table} set log_batch = log_batch + 100 where log_batch >= {newest - 1}")
+    old = workshop.rows(f"select distinct _metadata.file_path from viewed_changes where log_batch < {newest - 1}")
+    hidden = [Path(unquote(urlparse(path).path)) for (path,) in old]
+    assert hidden
+    for path in hidden:
+        path.rename(path.with_suffix(".away"))
+    try:
+        with pytest.raises(Exception, match="FAILED_READ_FILE"):
+            spark.sql("select feed, max(landing_batch) from lake.viewed_changes group by feed").collect()
+        workshop.build("+viewed", command="run")
+        deliver(workshop, "long.json", [("INSERT", "C01", 6000, "first")])
+        workshop.land_and_run(FEED, "+viewed")
+        assert workshop.rows("select v from viewed where id = 6000") == [("first",)]
+        # nothing of the newest batch is applied: the same record again
+        deliver(workshop, "long_again.json", [("INSERT", "C01", 6000, "first")])
+        workshop.land_and_run(FEED, "+viewed")
+        deliver(workshop, "longer.json", [("UPDATE-INSERT", "C02", 6000, "second")])
+        workshop.land_and_run(FEED, "+viewed")
+    finally:
+        for path in hidden:
+            path.with_suffix(".away").rename(path)
+    verdicts = workshop.rows("select verdict, log_batch from viewed_changes where id = 6000 order by log_batch")
+    assert verdicts == [("applied", newest + 101), ("duplicate", newest + 102), ("applied", newest + 103)]
+    assert workshop.rows("select v from viewed where id = 6000") == [("second",)]
+
+
+def test_what_was_not_taken_in_is_found_behind_many_batches_of_copies(workshop, history):
+    deliver(workshop, "behind.json", [("UPDATE-INSERT", "C03", 6000, "third")])
+    workshop.land_and_run(FEED, "+viewed_changes")
+    workshop.spark.sql(
+        "insert into lake.viewed_changes by name select * except (verdict, log_batch), 'duplicate' as verdict, "
+        "log_batch + 50 as log_batch from lake.viewed_changes where id = 6000 and verdict = 'applied' "
+        "order by log_batch desc limit 1"
+    )
+    workshop.build("viewed_merged", command="run")
+    assert workshop.rows("select v from viewed where id = 6000") == [("third",)]
 
 
 @pytest.mark.soak

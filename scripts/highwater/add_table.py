@@ -390,6 +390,11 @@ def _add_export(feed, table, entity, format, declared, settings, log, given) -> 
     return [*written, mart]
 
 
+def column_in_other_letters(entity: str, field: str) -> Column | None:
+    """Return the column that is declared for a field of the same name in other letters, upper and lower case."""
+    return next((c for c in declared_columns(entity)[0] if c.field.lower() == field.lower()), None)
+
+
 def declared_columns(entity: str) -> tuple[list[Column], list[str]]:
     """Return the columns and the key of an entity, as the YAML of its log declares them."""
     declared = log_of(entity)

@@ -69,7 +69,7 @@ class Database:
         except CheckError as error:
             prefix, is_set = _prefix(feed), "is set" if "password" in settings else "is not set"
             raise UsageError(
-                f"{error} It was asked with {prefix}_URL={settings['url'].partition('?')[0]}, "
+                f"{str(error).rstrip('.')}. It was asked with {prefix}_URL={settings['url'].partition('?')[0]}, "
                 f"{prefix}_USER={settings['user']}; {prefix}_PASSWORD {is_set}."
             ) from None
         for form in FORMS_OF_TEXT:

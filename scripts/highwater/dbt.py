@@ -35,7 +35,8 @@ def run(arguments: list[str]) -> int:
     if result.exception is not None:
         return 2
     for row in failing_rows(result, "has_declared_fields"):
-        click.echo(f"{row['source_file']}: the field {row['field']} {row['problem']}" + _where(row), err=True)
+        message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
+        click.echo(message, err=True)
     return 0 if result.success else 1
 
 
@@ -56,6 +57,20 @@ def failing_rows(result, test: str):
 
 def _where(row: dict) -> str:
     if not row["records"]:
-        return "."
+        return ""
     noun = "record" if row["records"] == 1 else "records"
-    return f" ({row['records']:,} {noun}, the first in line {row['first_line']})."
+    return f" ({row['records']:,} {noun}, the first in line {row['first_line']})"
+
+
+def _what_to_do(row: dict) -> str:
+    from highwater.add_table import column_in_other_letters
+
+    column = column_in_other_letters(row["entity"], row["field"]) if row["records"] else None
+    return (
+        ""
+        if column is None
+        else (
+            f" {column.field} is: in {row['entity']}_changes.yml, give the column {column.name} "
+            f"config: {{meta: {{field: {row['field']}}}}}, then: highwater replay {row['entity']}"
+        )
+    )

@@ -56,15 +56,18 @@ def summary(spark) -> str:
     tables = {entity: feeds for entity, feeds in logged_tables() if spark.catalog.tableExists(f"lake.{entity}")}
     if not tables:
         return "No table is declared yet; see: highwater add-table --help"
+    asked = _asked(spark, "ledger", "table_name, feed, max(landing_batch) as batch", "group by table_name, feed")
+    recorded = {(row.table_name, row.feed): row.batch for row in asked}
     counts = spark.sql(
         " union all ".join(
             f"""
             select
                 '{table}' as entity,
                 (select count(*) from lake.{table}) as now,
-                (select count(*) from lake.{table}_merged where {PENDING}) as pending
+                (select count(*) from lake.{table}_merged where {PENDING}) as pending,
+                {_not_in_ledger(table, feeds, recorded)} as newer
             """
-            for table in tables
+            for table, feeds in tables.items()
         )
     ).collect()
     rejected = dict(_asked(spark, "rejected_changes", "table_name, count(*)", "group by table_name"))
@@ -73,9 +76,10 @@ def summary(spark) -> str:
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
     lines = []
-    for table, now, pending in counts:
+    for table, now, pending, newer in counts:
         read, tied = (ledger[table].read, ledger[table].tied) if table in ledger else (None, 0)
         if read is not None:
+            read, tied = read + newer.read, tied + newer.tied
             read -= sum(replayed.get((feed, source), 0) for feed, source in map(tuple, tables[table]))
         lines.append(
             f"  {table:<{width}}  {now:>9,} rows now"
@@ -91,9 +95,10 @@ def summary(spark) -> str:
     if ledger:
         hints += [
             '  highwater query "select * from ledger order by landed_at"      what became of every record',
-            '  highwater query "select table_name, rejection_reason, source_file, source_line from rejected_changes"',
+            '  highwater query "select table_name, rejection_reason, rejection_detail, source_file, source_line '
+            'from rejected_changes"',
         ]
-    if any(now and table not in ledger for table, now, _ in counts):
+    if any(now and table not in ledger for table, now, *_ in counts):
         hints.append("  highwater build      every model, also the ledger of what became of every record")
     latest = max(tables, key=lambda table: ledger[table].newest.timestamp() if table in ledger else 0)
     return "\n".join(
@@ -114,6 +119,18 @@ def _asked(spark, table: str, columns: str, rest: str) -> list:
     if not spark.catalog.tableExists(f"lake.{table}"):
         return []
     return spark.sql(f"select {columns} from lake.{table} {rest}").collect()
+
+
+def _not_in_ledger(table: str, feeds: list[tuple[str, str]], recorded: dict[tuple[str, str], int]) -> str:
+    """Return a subquery that counts what the log has and the ledger not yet, after a build without the ledger."""
+    newer = " or ".join(
+        f"(feed = '{feed}' and landing_batch > {recorded.get((table, feed), 0)})"
+        for feed in {feed for feed, _ in feeds}
+    )
+    return (
+        "(select struct(count_if(not is_derived) as read, count_if(is_tied) as tied) "
+        f"from lake.{table}_changes where {newer})"
+    )
 
 
 def _replayed(spark, feeds: set[str]) -> dict[tuple[str, str], int]:

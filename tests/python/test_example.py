@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from highwater import add_table, last_build
+from pyspark.sql import Row
 
 
 def test_the_experiment_ends_in_188_rows(workshop):
@@ -26,6 +27,19 @@ def test_the_summary_of_a_build_of_a_part(workshop, monkeypatch):
     words = last_build.summary(workshop.spark)
     assert re.search(r"^  table1 +188 rows now$", words, re.M), words
     assert "highwater build      every model, also the ledger" in words and "from ledger" not in words
+
+
+@pytest.mark.parametrize("recorded, counted", [(0, "1,100"), (10**6, "100")])
+def test_the_summary_counts_what_the_ledger_has_not_recorded(workshop, monkeypatch, recorded, counted):
+    """A build of a part may leave the ledger out."""
+    newest = workshop.value("select max(landed_at) from table1_changes")
+    rows = {
+        "ledger": [Row(table_name="table1", feed="datastream_user1", batch=recorded, read=100, tied=0, newest=newest)]
+    }
+    monkeypatch.setattr(last_build, "_asked", lambda spark, table, *question: rows.get(table, []))
+    monkeypatch.setattr(add_table, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
+    words = last_build.summary(workshop.spark)
+    assert re.search(rf"^  table1 +188 rows now   from {counted} records$", words, re.M), words
 
 
 def test_table1_is_the_export_row_by_row(workshop):

@@ -85,6 +85,18 @@ def test_add(drifting, capsys, monkeypatch):
     assert names[:4] == ["id", "v", "loyalty", "valid_from_sequence"]
 
 
+def test_a_field_in_other_letters_is_told_with_what_to_do(drifting, capsys, monkeypatch):
+    """A second column of that name cannot be added."""
+    drifting.deliver(TABLE, "letters.json", [change("INSERT", "30", {"id": 30, "V": "c"})])
+    drifting.land("datastream_drift")
+    status, output = build(drifting, capsys, monkeypatch)
+    assert status == 0
+    assert (
+        "datastream_drift/drifting/letters.json: the field V is not declared (1 record, the first in line 1). v is: in "
+        "drifting_changes.yml, give the column v config: {meta: {field: V}}, then: highwater replay drifting" in output
+    )
+
+
 @pytest.mark.soak
 def test_a_field_that_is_gone_is_reported_where_absence_says_something(workshop, capsys, monkeypatch):
     workshop.add_table("dms_drift.shelves", "id:int", "v:string", "dms-csv", {"header": "true"})

@@ -79,6 +79,10 @@
                 and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
             when change_sequence_number < {{ truncated_below(arriving, '>=') | indent(12) }} then 'superseded'
             {%- endif %}
+            {%- if entity_setting(arriving.entity, 'insert_only', false) %}
+            -- rows never change: the one that came first stays, and has_inserts_only tells of another
+            when order_before is not null then 'superseded'
+            {%- endif %}
             when change_order < batch_order or change_order < order_before then 'superseded'
             else 'applied'
         end as verdict,

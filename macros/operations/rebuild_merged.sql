@@ -17,7 +17,11 @@
                 {%- endfor %}
             from {{ log }}
             where
+                {%- if entity_setting(entity, 'insert_only', false) %}
+                verdict = 'applied' -- whatever is higher: the row that came first stays
+                {%- else %}
                 rejection_reason is null
+                {%- endif %}
                 {%- if last is not none %}
                 and log_batch <= {{ last }}
                 {%- endif %}

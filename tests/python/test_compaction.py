@@ -189,7 +189,6 @@ def test_a_compaction_that_changes_rows_is_put_back(world, monkeypatch):
     assert view(world) == before and layers(world)[True] == 6
 
 
-@pytest.mark.soak
 def test_g6_stop_before_rewrite(world):
     version = world.version("cities_merged")
     words = compact(world.spark, "cities", method="full", stop_before_rewrite=True)
@@ -216,7 +215,6 @@ def test_g13_the_previous_table_is_kept_when_asked_for(world):
     assert status(world.spark, "cities")[0]["retained"] is None
 
 
-@pytest.mark.soak
 def test_g7_partitions_killed_after_any_step_and_run_again(world, monkeypatch):
     """Every commit of a compaction by partitions leaves a state that shows the same and that any method finishes."""
     pend(world)
@@ -234,7 +232,6 @@ def test_g7_partitions_killed_after_any_step_and_run_again(world, monkeypatch):
             assert differing_rows(world.spark, "cities", first) == 0, (stopped_at, method)
 
 
-@pytest.mark.soak
 def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
     changes(world, [("UPDATE-INSERT", 18, "B", "a")])
     compact(world.spark, "cities")
@@ -246,7 +243,6 @@ def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
     ]
 
 
-@pytest.mark.soak
 def test_c6_two_rows_of_a_key_fail_the_batch_whole(world):
     """Pending rows are unique per key by construction; planted, the compaction says so and writes nothing."""
     version = world.version("cities_merged")
@@ -258,7 +254,6 @@ def test_c6_two_rows_of_a_key_fail_the_batch_whole(world):
     world.spark.sql(f"restore table cities_merged to version as of {version}")
 
 
-@pytest.mark.soak
 def test_c8_a_partition_that_empties_and_fills_again(world):
     keys = [key for (key,) in world.rows("select id from cities where region = 'c'")]
     changes(world, [("DELETE", key, None, "c") for key in keys])
@@ -268,7 +263,6 @@ def test_c8_a_partition_that_empties_and_fills_again(world):
     assert world.rows("select id, name from cities where region = 'c'") == [(keys[0], "again")]
 
 
-@pytest.mark.soak
 def test_c9_below_the_threshold_nothing_happens(world):
     compact(world.spark, "cities")
     changes(world, [("UPDATE-INSERT", 21, "one", "a")])
@@ -279,7 +273,6 @@ def test_c9_below_the_threshold_nothing_happens(world):
     assert view(world) == before | {24: ("two", "a")}
 
 
-@pytest.mark.soak
 def test_c10_a_compaction_that_fails_after_a_batch_was_taken_in(world):
     """The batch stays taken in and the view is right; the build names the failure, the next one compacts."""
     path = world.folder / "macros/merge/compact_pending.sql"

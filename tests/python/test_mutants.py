@@ -56,7 +56,7 @@ WHOLE_ROWS = {
         "where landing_batch > {{ source.mark }}",
         "where landing_batch > {{ source.mark }} + 1",
     ),
-    "log batches do not rise": (f"{MERGE}/arriving_batches.sql", "(mark[2] | int) + 1", "(mark[2] | int)"),
+    "log batches do not rise": (f"{MERGE}/arriving_batches.sql", "'log_batch': newest + 1", "'log_batch': newest"),
     "superseded changes are taken in": (
         f"{MERGE}/changes_to_take_in.sql",
         "set applied = \"verdict = 'applied' and ",

@@ -77,7 +77,7 @@
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
     {%- if last_applied is none -%}
-        {%- set last_applied = newest_log_batch(this, newest - 10, "verdict = 'applied'") -%}
+        {%- set last_applied = _newest_applied(this, newest) | first | default(0) -%}
     {%- endif -%}
     {%- set taken_in = newest_log_batch(merged, last_applied) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}

@@ -54,7 +54,7 @@
     {{ return(['column_orders', 'deleted_order', 'is_complete']) }}
 {%- endmacro -%}
 
-{%- macro _newest_applied(log, last, upto) -%}
+{%- macro _newest_applied(log, last, upto='') -%}
     {#- The two newest log batches of which something was applied; the whole log is asked only where a run of others came last. -#}
     {%- set found = [] -%}
     {%- for since in ([last - 10, 0] if last > 10 else [0]) -%}

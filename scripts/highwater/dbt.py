@@ -65,12 +65,10 @@ def _where(row: dict) -> str:
 def _what_to_do(row: dict) -> str:
     from highwater.add_table import column_in_other_letters
 
-    column = column_in_other_letters(row["entity"], row["field"]) if row["records"] else None
+    column = column_in_other_letters(row["entity"], row["field"])
+    if column is None or not row["records"]:
+        return ""
     return (
-        ""
-        if column is None
-        else (
-            f" {column.field} is: in {row['entity']}_changes.yml, give the column {column.name} "
-            f"config: {{meta: {{field: {row['field']}}}}}, then: highwater replay {row['entity']}"
-        )
+        f" {column.field} is: in {row['entity']}_changes.yml, give the column {column.name} "
+        f"config: {{meta: {{field: {row['field']}}}}}, then: highwater replay {row['entity']}"
     )

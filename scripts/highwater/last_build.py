@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections import defaultdict
 from pathlib import Path
 
 from highwater.project import lake, utc_now
@@ -56,8 +57,12 @@ def summary(spark) -> str:
     tables = {entity: feeds for entity, feeds in logged_tables() if spark.catalog.tableExists(f"lake.{entity}")}
     if not tables:
         return "No table is declared yet; see: highwater add-table --help"
-    asked = _asked(spark, "ledger", "table_name, feed, max(landing_batch) as batch", "group by table_name, feed")
-    recorded = {(row.table_name, row.feed): row.batch for row in asked}
+    figures = (
+        "table_name, feed, sum(read) as read, sum(tied) as tied, max(landed_at) as newest, max(landing_batch) as batch"
+    )
+    ledger = defaultdict(list)
+    for row in _asked(spark, "ledger", figures, "group by table_name, feed"):
+        ledger[row.table_name].append(row)
     counts = spark.sql(
         " union all ".join(
             f"""
@@ -65,21 +70,19 @@ def summary(spark) -> str:
                 '{table}' as entity,
                 (select count(*) from lake.{table}) as now,
                 (select count(*) from lake.{table}_merged where {PENDING}) as pending,
-                {_not_in_ledger(table, feeds, recorded)} as newer
+                {_not_in_ledger(table, feeds, ledger.get(table, []))} as newer
             """
             for table, feeds in tables.items()
         )
     ).collect()
     rejected = dict(_asked(spark, "rejected_changes", "table_name, count(*)", "group by table_name"))
-    figures = "table_name, sum(read) as read, sum(tied) as tied, max(landed_at) as newest"
-    ledger = {row.table_name: row for row in _asked(spark, "ledger", figures, "group by table_name")}
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
     lines = []
     for table, now, pending, newer in counts:
-        read, tied = (ledger[table].read, ledger[table].tied) if table in ledger else (None, 0)
-        if read is not None:
-            read, tied = read + newer.read, tied + newer.tied
+        read, tied = None, 0
+        if table in ledger:
+            read, tied = (sum(row[name] for row in [*ledger[table], newer]) for name in ("read", "tied"))
             read -= sum(replayed.get((feed, source), 0) for feed, source in map(tuple, tables[table]))
         lines.append(
             f"  {table:<{width}}  {now:>9,} rows now"
@@ -100,7 +103,7 @@ def summary(spark) -> str:
         ]
     if any(now and table not in ledger for table, now, *_ in counts):
         hints.append("  highwater build      every model, also the ledger of what became of every record")
-    latest = max(tables, key=lambda table: ledger[table].newest.timestamp() if table in ledger else 0)
+    latest = max(tables, key=lambda table: max((row.newest.timestamp() for row in ledger.get(table, [])), default=0))
     return "\n".join(
         [
             f"Tables in {lake()}:",
@@ -121,15 +124,13 @@ def _asked(spark, table: str, columns: str, rest: str) -> list:
     return spark.sql(f"select {columns} from lake.{table} {rest}").collect()
 
 
-def _not_in_ledger(table: str, feeds: list[tuple[str, str]], recorded: dict[tuple[str, str], int]) -> str:
+def _not_in_ledger(table: str, feeds: list[tuple[str, str]], recorded: list) -> str:
     """Return a subquery that counts what the log has and the ledger not yet, after a build without the ledger."""
-    newer = " or ".join(
-        f"(feed = '{feed}' and landing_batch > {recorded.get((table, feed), 0)})"
-        for feed in {feed for feed, _ in feeds}
-    )
+    newest = {feed: 0 for feed, _ in feeds} | {row.feed: row.batch for row in recorded}
+    newer = " or ".join(f"(feed = '{feed}' and landing_batch > {batch})" for feed, batch in newest.items())
     return (
-        "(select struct(count_if(not is_derived) as read, count_if(is_tied) as tied) "
-        f"from lake.{table}_changes where {newer})"
+        "(select struct(count(*) as read, count_if(is_tied) as tied) "
+        f"from lake.{table}_changes where not is_derived and ({newer}))"
     )
 
 

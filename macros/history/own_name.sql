@@ -1,6 +1,6 @@
 {%- macro own_name(column) -%}
     {%- set name = column.removeprefix('source_') -%}
-    {{ return(name if name in reserved_columns() else column) }}
+    {{ return(name if name in stored_columns() else column) }}
 {%- endmacro -%}
 
 {%- macro _as_own_name(column) -%}

@@ -54,7 +54,7 @@
 {%- endmacro -%}
 
 {%- macro _with_names_of_the_source(export, names) -%}
-    {%- set own = names | map('lower') | select('in', reserved_columns()) | list -%}
+    {%- set own = names | map('lower') | select('in', stored_columns()) | list -%}
     {%- if not execute or not own -%}
         {{ return(export) }}
     {%- endif -%}

@@ -4,20 +4,29 @@
         {{ return([]) }}
     {%- endif -%}
     {%- set declaration = _entity_declaration(entity) -%}
+    {%- set stored = stored_columns() -%}
     {%- set columns = [] -%}
     {%- for column in declaration.columns.values() if column.data_type -%}
-        {%- if column.name in reserved_columns() -%}
+        {%- set meta = column.config.get('meta', {}) -%}
+        {%- set field = meta.get('field', column.name) -%}
+        {%- if column.name in stored -%}
             {{ exceptions.raise_compiler_error(
-                entity ~ "_changes declares a column '" ~ column.name ~ "', which the project uses "
-                ~ "itself. Name it source_" ~ column.name ~ ", with `config: {meta: {field: "
+                entity ~ "_changes declares a column '" ~ column.name ~ "', which the project stores beside "
+                ~ "the columns of a table. Name it source_" ~ column.name ~ ", with `config: {meta: {field: "
                 ~ column.name ~ "}}`; the mart gives it its name back."
+            ) }}
+        {%- elif not modules.re.fullmatch('\\w+', column.name) -%}
+            {{ exceptions.raise_compiler_error(
+                entity ~ "_changes declares a column '" ~ column.name ~ "'. Inside the project a name has letters, digits "
+                ~ "and _ only; what the records call it goes into `config: {meta: {field: …}}`."
             ) }}
         {%- endif -%}
         {%- do columns.append({
             'name': column.name,
             'data_type': column.data_type | lower,
-            'field': column.config.get('meta', {}).get('field', column.name),
-            'unit': column.config.get('meta', {}).get('unit'),
+            'field': field,
+            'unit': meta.get('unit'),
+            'own_name': _own_name(column.name, field),
         }) -%}
     {%- endfor -%}
     {%- if not columns -%}
@@ -27,4 +36,10 @@
         ) }}
     {%- endif -%}
     {{ return(columns) }}
+{%- endmacro -%}
+
+{%- macro _own_name(name, field) -%}
+    {#- source_feed holds the field feed, which is its name in the mart; source_city holds source_city -#}
+    {%- set plain = modules.re.sub('\\W', '_', field) | lower -%}
+    {{ return(plain if name == 'source_' ~ plain else name) }}
 {%- endmacro -%}

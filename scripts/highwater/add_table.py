@@ -120,7 +120,7 @@ def parse_columns(text: str) -> list[Column]:
         elif re.search(r"['\\]", field):
             wrong.append(f"column {field!r} has a quote or a backslash in its name, which SQL could not name")
         mart_name = re.sub(r"\W", "_", field).lower()
-        taken = {*contract(), *reserved_columns()}
+        taken = stored_columns()
         columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
     if wrong:
         raise UsageError(
@@ -139,9 +139,9 @@ def contract() -> list[str]:
     return _names_in("contract_columns")
 
 
-def reserved_columns() -> list[str]:
-    """Return the other names that the project uses inside its models."""
-    return _names_in("reserved_columns")
+def stored_columns() -> set[str]:
+    """Return the names that the project stores beside a table's own columns."""
+    return {*contract(), *_names_in("stored_columns")}
 
 
 def _names_in(macro: str) -> list[str]:
@@ -398,7 +398,7 @@ def column_in_other_letters(entity: str, field: str) -> Column | None:
 def declared_columns(entity: str) -> tuple[list[Column], list[str]]:
     """Return the columns and the key of an entity, as the YAML of its log declares them."""
     declared = log_of(entity)
-    taken = {*contract(), *reserved_columns()}
+    taken = stored_columns()
     columns = []
     for c in declared["columns"]:
         if "data_type" in c:

@@ -99,6 +99,7 @@ _context = {
     "execute": True,
     "config": _Config(),
     "modules": SimpleNamespace(re=re),
+    "project_name": "highwater",
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
     "is_incremental": lambda: BUILD != "first",
     "run_query": _answer,
@@ -107,7 +108,7 @@ _context = {
         get_relation=lambda *place: RelationEmulator(place[-1]), get_columns_in_relation=lambda relation: []
     ),
     "graph": SimpleNamespace(
-        nodes={model["name"]: _model(model) for model in _declared("models")},
+        nodes={f"model.highwater.{model['name']}": _model(model) for model in _declared("models")},
         sources=dict(table for source in _declared("sources") for table in _sources(source)),
     ),
     # the arguments of generic tests

@@ -1,0 +1,13 @@
+{%- macro stored_columns() -%}
+    {{ return(contract_columns() + [
+        'verdict',
+        'is_tied',
+        'is_new_key',
+        'log_batch',
+        'is_pending',
+        'is_new',
+        'column_orders',
+        'deleted_order',
+        'is_complete',
+    ]) }}
+{%- endmacro -%}

@@ -1,6 +1,6 @@
 {%- macro arcion_changes(parsed, feed, entity, null_text=none, is_text=true) -%}
-    {%- set columns = entity_columns(entity) -%}
-    {%- set key = entity_key(entity) -%}
+    {%- set fields = entity_columns(entity) | map(attribute='field') | list -%}
+    {%- set key_fields = _key_columns(entity) | map(attribute='field') | list -%}
     {%- set baseline = baseline_condition(feed, 'is_snapshot') -%}
     {%- set sequence -%}
 case
@@ -29,58 +29,19 @@ end
         case
             when problem is not null then problem
             {%- if is_text %}
-            when text is null then 'not_utf8'
+            {{- unreadable_text() | indent(12) }}
             {%- endif %}
-            when is_readable is distinct from true then 'malformed_record'
+            when is_readable is distinct from true then 'malformed_record: it is no whole document with after'
             -- without it nobody knows which values the record carries
-            when not is_snapshot and (
-                presence is null
-                or exists(map_values(presence), place -> coalesce(place not in ('0', '1', '2', '3'), true))
-                {%- for column in columns %}
-                or (presence['{{ column.field }}'] in ('1', '3') and not map_contains_key(after, '{{ column.field }}'))
-                {%- endfor %}
-                {%- for column in columns if column.name in key %}
-                or not coalesce(presence['{{ column.field }}'] in ('1', '2', '3'), false)
-                or (presence['{{ column.field }}'] in ('2', '3') and not coalesce(map_contains_key(before, '{{ column.field }}'), false))
-                {%- endfor %}
-            ) then 'malformed_record'
+            when not is_snapshot and presence is null then 'malformed_record: it has no EXISTS'
+            when not is_snapshot and unknown_presence is not null
+                then concat('malformed_record: EXISTS of ', unknown_presence, ' is ', coalesce(to_json(array(presence[unknown_presence])), 'absent'))
+            when not is_snapshot and missing_value is not null
+                then concat('malformed_record: EXISTS of ', missing_value, ' is ', presence[missing_value], ', and its value is not there')
             {{- unknown_source(feed) | indent(12) }}
         end as problem,
-        struct(
-            {%- for column in columns %}
-            {%- set is_new = "presence is null or presence['" ~ column.field ~ "'] in ('1', '3')" %}
-            {%- set new = _arcion_value("after['" ~ column.field ~ "']", null_text) %}
-            {%- set old = _arcion_value("before['" ~ column.field ~ "']", null_text) %}
-            {%- if column.name in key %}
-            -- the key of an update is in the old image unless the update sets it
-            case when upper(optype) = 'D' or not ({{ is_new }}) then {{ old }} else {{ new }} end as `{{ column.field }}`
-            {%- else %}
-            case when {{ is_new }} then {{ new }} end as `{{ column.field }}`
-            {%- endif %}
-            {{- ',' if not loop.last }}
-            {%- endfor %}
-        ) as fields,
-        case
-            when presence is not null then array_compact(array(
-                {%- for column in columns %}
-                {%- if column.name in key %}
-                '{{ column.field }}'
-                {%- else %}
-                case when presence['{{ column.field }}'] in ('1', '3') then '{{ column.field }}' end
-                {%- endif %}
-                {{- ',' if not loop.last }}
-                {%- endfor %}
-            ))
-        end as present,
-        struct(
-            {%- for column in columns if column.name in key %}
-            case
-                when presence['{{ column.field }}'] in ('2', '3')
-                    then {{ _arcion_value("before['" ~ column.field ~ "']", null_text) }}
-            end as `{{ column.field }}`
-            {{- ',' if not loop.last }}
-            {%- endfor %}
-        ) as old_fields,
+        {{ _arcion_texts('image', null_text) | indent(8) }} as image,
+        {{ _arcion_texts('old_image', null_text) | indent(8) }} as old_image,
         optype as operation,
         case upper(optype)
             when 'I' then 'insert'
@@ -95,12 +56,38 @@ end
         metadata.timestamp as commit_time,
         {{ timestamp_of_millis('metadata.timestamp') | indent(8) }} as changed_at,
         is_baseline,
+        is_baseline as is_snapshot,
         source_identity
     from (
         select
             *,
             coalesce(metadata.slaveserverid, metadata.nodeid) as source_identity,
-            coalesce({{ baseline }}, false) as is_baseline
+            coalesce({{ baseline }}, false) as is_baseline,
+            coalesce(
+                get(filter(map_keys(presence), field -> coalesce(presence[field] not in ('0', '1', '2', '3'), true)), 0),
+                get(filter(array({{ _quoted(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), true)), 0)
+            ) as unknown_presence,
+            coalesce(
+                get(filter(
+                    array({{ _quoted(fields) or "''" }}), field -> presence[field] in ('1', '3') and not map_contains_key(after, field)
+                ), 0),
+                get(filter(
+                    array({{ _quoted(key_fields) or "''" }}), field -> presence[field] in ('2', '3')
+                        and not coalesce(map_contains_key(before, field), false)
+                ), 0)
+            ) as missing_value,
+            -- what a change sets; the key is in the old image unless the change sets it
+            case
+                when presence is null then after
+                when upper(optype) = 'D' then map_filter(before, (field, value) -> field in ({{ _quoted(key_fields) or "''" }}))
+                else map_concat(
+                    map_filter(before, (field, value) -> field in ({{ _quoted(key_fields) or "''" }}) and presence[field] = '2'),
+                    map_filter(after, (field, value) -> presence[field] in ('1', '3'))
+                )
+            end as image,
+            map_filter(
+                before, (field, value) -> field in ({{ _quoted(key_fields) or "''" }}) and presence[field] in ('2', '3')
+            ) as old_image
         from (
             select
                 *,
@@ -129,6 +116,10 @@ end
     )
 {%- endmacro -%}
 
-{%- macro _arcion_value(text, null_text) -%}
-{{ "nullif(" ~ text ~ ", '" ~ null_text ~ "')" if null_text else text }}
+{%- macro _arcion_texts(image, null_text) -%}
+    {%- if null_text -%}
+transform_values({{ image }}, (field, value) -> nullif(value, {{ sql_text(null_text) }}))
+    {%- else -%}
+{{ image }}
+    {%- endif -%}
 {%- endmacro -%}

@@ -3,58 +3,56 @@
     {%- set has_header = feed_setting(feed, 'header', false) -%}
     {%- set last = feed_setting(feed, 'columns', ['optype', 'cursor', 'operationcounts']) -%}
     {%- set count = columns | length -%}
+    {%- do _refuse_missing_fields(entity_columns(entity) | map(attribute='field'), columns, feed ~ '.' ~ table) -%}
     {%- set triplets = [] -%}
     {%- for column in columns -%}
         {%- do triplets.extend([column ~ '_NEW', column ~ '_OLD', column ~ '_EXISTS']) -%}
     {%- endfor -%}
-    {%- set parsed -%}
+    {%- set parsed %}
         select
             * except (problem),
             case
                 when problem is not null then problem
-                when not is_snapshot and values_delivered <> {{ 3 * count + 3 }} then 'wrong_column_count'
+                when not is_snapshot and values_delivered <> {{ 3 * count + 3 }}
+                    then concat('wrong_column_count: ', values_delivered, ' values where {{ count }} (a row) or {{ 3 * count + 3 }} (a change) are declared')
                 {%- if has_header %}
-                when is_snapshot and {{ _lacks('fields', columns) }} then 'wrong_column_count'
-                when not is_snapshot and {{ _lacks('fields', triplets + last[:2]) }} then 'wrong_column_count'
+                {{- _lacking('fields', columns, 'is_snapshot') | indent(16) }}
+                {{- _lacking('fields', triplets + last[:2], 'not is_snapshot') | indent(16) }}
                 {%- endif %}
-            end as problem,
-            case when not is_snapshot then {{ _arcion_field(3 * count + 1, last[0], has_header) }} else 'I' end as optype,
-            case when not is_snapshot then {{ _arcion_field(3 * count + 2, last[1], has_header) }} end as cursor,
-            case when not is_snapshot then map(
-                {%- for column in columns %}
-                '{{ column }}', {{ _arcion_field(3 * loop.index0 + 2, column ~ '_OLD', has_header) }}{{ ',' if not loop.last }}
-                {%- endfor %}
-            ) end as before,
-            case
-                when is_snapshot then map(
-                    {%- for column in columns %}
-                    '{{ column }}', {{ _arcion_field(loop.index, column, has_header) }}{{ ',' if not loop.last }}
-                    {%- endfor %}
-                )
-                else map(
-                    {%- for column in columns %}
-                    '{{ column }}', {{ _arcion_field(3 * loop.index0 + 1, column ~ '_NEW', has_header) }}{{ ',' if not loop.last }}
-                    {%- endfor %}
-                )
-            end as after,
-            case when not is_snapshot then map(
-                {%- for column in columns %}
-                '{{ column }}', {{ _arcion_field(3 * loop.index0 + 3, column ~ '_EXISTS', has_header) }}{{ ',' if not loop.last }}
-                {%- endfor %}
-            ) end as presence,
-            true as is_readable
+            end as problem
         from (
             select
                 *,
                 cast(null as string) as text,
-                size(fields) as values_delivered,
-                size(fields) = {{ count }} as is_snapshot
-            from {{ records }}
+                case when is_snapshot then 'I' else {{ _arcion_field(3 * count, last[0], has_header) }} end as optype,
+                case when not is_snapshot then {{ _arcion_field(3 * count + 1, last[1], has_header) }} end as cursor,
+                case when not is_snapshot then {{ _arcion_values(columns, 1, '_OLD', has_header) | indent(16) }} end as before,
+                case
+                    when is_snapshot then {{ 'fields' if has_header else named_values('delivered', columns) | indent(20) }}
+                    else {{ _arcion_values(columns, 0, '_NEW', has_header) | indent(20) }}
+                end as after,
+                case when not is_snapshot then {{ _arcion_values(columns, 2, '_EXISTS', has_header) | indent(16) }} end as presence,
+                true as is_readable
+            from (
+                select
+                    *,
+                    map_values(fields) as delivered,
+                    size(fields) as values_delivered,
+                    size(fields) = {{ count }} as is_snapshot
+                from {{ records }}
+            )
         )
     {%- endset -%}
     {{- arcion_changes(parsed, feed, entity, is_text=false) -}}
 {%- endmacro -%}
 
 {%- macro _arcion_field(place, name, has_header) -%}
-fields['{{ name if has_header else place }}']
+{{ 'fields[' ~ sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ place ~ ')' }}
+{%- endmacro -%}
+
+{%- macro _arcion_values(columns, offset, ending, has_header) -%}
+    {%- set names = 'array(' ~ _quoted(columns) ~ ')' -%}
+map_from_arrays({{ names }}, transform({{ names }}, (name, place) -> {{
+    "fields[concat(name, '" ~ ending ~ "')]" if has_header else 'get(delivered, 3 * place + ' ~ offset ~ ')'
+}}))
 {%- endmacro -%}

@@ -1,5 +1,5 @@
 {%- macro arcion_json_records(records, feed, entity) -%}
-    {%- set parsed -%}
+    {%- set parsed %}
         select
             *,
             document.optype as optype,

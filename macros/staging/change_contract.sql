@@ -1,14 +1,12 @@
 {%- macro change_contract(typed, feed, entity, has_parts=false, has_place=false) -%}
-    {%- set columns = entity_columns(entity) | map(attribute='name') | list -%}
     {%- set key = entity_key(entity) -%}
-    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
+    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     select
-        {%- for column in columns %}
-        {{ column }},
-        {%- endfor %}
+        typed.*,
         {%- if has_place %}
         case
-            when is_baseline or change_type = 'truncate' then change_sequence_number
+            -- a row as it was read, and a truncate, have no place among the changes of a key
+            when is_snapshot or change_type = 'truncate' then change_sequence_number
             else concat(change_sequence_number, '/', place)
         end as change_sequence_number,
         {%- else %}
@@ -19,20 +17,10 @@
         changed_at,
         present_columns,
         {{ 'is_derived' if has_parts else 'false as is_derived' }},
-        -- xxhash64 passes over NULLs, so where they are is hashed too
-        xxhash64(
-            change_type,
-            {%- for column in columns %}
-            {{ column }},
-            {%- endfor %}
-            {%- if is_partial %}
-            array_join(present_columns, ','),
-            {%- endif %}
-            array({% for column in columns %}{{ column }} is null{{ ', ' if not loop.last }}{% endfor %})
-        ) as change_hash,
+        change_hash,
         source_file,
         source_line,
-        '{{ feed }}' as feed,
+        {{ sql_text(feed) }} as feed,
         landing_batch,
         landed_at,
         rejection_reason,
@@ -44,29 +32,31 @@
             when 'partial_image' then concat('it carries only ', array_join(present_columns, ', '))
             when 'value_does_not_fit' then misfits
             {%- if key %}
-            when 'null_key' then 'the key is {{ key | join(', ') }}'
+            when 'null_key' then {{ sql_text('the key is ' ~ key | join(', ')) }}
             {%- endif %}
+            -- `code: what was found`
+            else regexp_replace(problem, '^\\\\w+(: )?', '')
         end as rejection_detail,
         case when rejection_reason is not null then record end as record
     from (
         select
             *,
             case
-                when problem is not null then problem
+                when problem is not null then split_part(problem, ': ', 1)
                 when change_type is null then 'unknown_operation'
-                {%- if not entity_setting(entity, 'truncates', false) %}
+                {%- if not truncates %}
                 when change_type = 'truncate' then 'unknown_operation'
                 {%- endif %}
                 when change_sequence_number is null then 'unreadable_sequence'
                 when commit_time is not null and changed_at is null then 'unreadable_commit_time'
-                {%- if not is_partial %}
+                {%- if not entity_setting(entity, 'partial_images', false) %}
                 when present_columns is not null then 'partial_image'
                 {%- endif %}
                 when misfits <> '' then 'value_does_not_fit'
                 {%- if key %}
-                when {{ "change_type <> 'truncate' and (" if entity_setting(entity, 'truncates', false) }}
-                {%- for column in key %}{{ column }} is null{{ ' or ' if not loop.last }}{% endfor -%}
-                {{ ')' if entity_setting(entity, 'truncates', false) }} then 'null_key'
+                when {{ "change_type <> 'truncate' and (" if truncates }}
+                {%- for column in key %}typed.`{{ column }}` is null{{ ' or ' if not loop.last }}{% endfor -%}
+                {{ ')' if truncates }} then 'null_key'
                 {%- endif %}
             end as rejection_reason
         from {{ typed }}

@@ -1,5 +1,4 @@
 {%- macro changelog_records(records, feed, entity) -%}
-    {%- set columns = entity_columns(entity) -%}
     {%- set sequence = sortable_sequence([
         {'text': 'metadata.capture', 'base': 'decimal'},
         {'text': 'metadata.change_number', 'base': 'decimal'},
@@ -12,19 +11,11 @@
         record,
         case
             when problem is not null then problem
-            when text is null then 'not_utf8'
-            when metadata is null then 'malformed_record'
+            {{- unreadable_text() | indent(12) }}
+            when metadata is null then 'malformed_record: it is no whole JSON object'
         end as problem,
-        struct(
-            {%- for column in columns %}
-            {{ _changelog_value('image', column) }} as `{{ column.field }}`{{ ',' if not loop.last }}
-            {%- endfor %}
-        ) as fields,
-        struct(
-            {%- for column in columns if column.name in entity_key(entity) %}
-            {{ _changelog_value('old_image', column) }} as `{{ column.field }}`{{ ',' if not loop.last }}
-            {%- endfor %}
-        ) as old_fields,
+        {{ _changelog_image('if(metadata.change_type = \'delete\', metadata.before, metadata.after)', entity) | indent(8) }} as image,
+        {{ _changelog_image('if(metadata.change_type = \'update\', metadata.before, null)', entity) | indent(8) }} as old_image,
         metadata.change_type as operation,
         case
             -- rows that were there when the capture began
@@ -36,13 +27,12 @@
         metadata.changed_at as commit_time,
         {{ timestamp_of_millis('metadata.changed_at') | indent(8) }} as changed_at,
         metadata.change_type <=> 'baseline' as is_baseline,
+        metadata.change_type <=> 'baseline' as is_snapshot,
         cast(null as string) as source_identity
     from (
         select
             *,
-            document as metadata,
-            if(document.change_type = 'delete', document.before, document.after) as image,
-            if(document.change_type = 'update', document.before, null) as old_image
+            document as metadata
         from (
             {{- json_records(records, 'struct<
                 capture: string,
@@ -56,11 +46,12 @@
     )
 {%- endmacro -%}
 
-{%- macro _changelog_value(image, column) -%}
-    {%- if column.data_type == 'binary' -%}
-{#- PostgreSQL writes bytes as \x and hex digits -#}
-ltrim('\\x', {{ image }}['{{ column.field }}'])
+{%- macro _changelog_image(image, entity) -%}
+    {%- set binaries = entity_columns(entity) | selectattr('data_type', 'eq', 'binary') | map(attribute='field') | list -%}
+    {%- if binaries -%}
+-- PostgreSQL writes bytes as \x and hex digits
+transform_values({{ image }}, (field, value) -> if(field in ({{ _quoted(binaries) }}), ltrim('\\x', value), value))
     {%- else -%}
-{{ image }}['{{ column.field }}']
+{{ image }}
     {%- endif -%}
 {%- endmacro -%}

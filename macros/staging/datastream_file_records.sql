@@ -1,12 +1,10 @@
 {%- macro datastream_file_records(records, feed, entity) -%}
-    {%- set columns = entity_columns(entity) -%}
     {%- set order = feed_setting(feed, 'order') -%}
     {%- set baseline = baseline_condition(feed, "metadata.read_method like '%backfill%'") -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ lowest_sequence() }}
-    else
-        {{ datastream_sequence('metadata', order) | indent(8) }}
+    else {{ datastream_sequence('position', order) | indent(4) }}
 end
     {%- endset -%}
     select
@@ -17,16 +15,11 @@ end
         record,
         case
             when problem is not null then problem
-            when text is null then 'not_utf8'
-            when document.source_metadata is null then 'malformed_record'
+            {{- unreadable_text() | indent(12) }}
+            when document.source_metadata is null then 'malformed_record: it is no whole JSON object with source_metadata'
             {{- unknown_source(feed) | indent(12) }}
         end as problem,
-        struct(
-            {%- for column in columns %}
-            {{ exact_number("document.payload['" ~ column.field ~ "']", 'text', '$.payload["' ~ column.field ~ '"]', column.data_type) | indent(12) }} as `{{ column.field }}`
-            {{- ',' if not loop.last }}
-            {%- endfor %}
-        ) as fields,
+        try_cast(document.payload as map<string, string>) as image,
         metadata.change_type as operation,
         case
             when is_baseline then 'insert'
@@ -34,16 +27,18 @@ end
             when upper(metadata.change_type) in ('UPDATE-INSERT', 'UPDATE') then 'update'
             when upper(metadata.change_type) in ('UPDATE-DELETE', 'DELETE') then 'delete'
         end as change_type,
-        to_json(metadata.sort_keys) as sequence,
+        to_json(position.sort_keys) as sequence,
         {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.source_timestamp as commit_time,
         try_cast(metadata.source_timestamp as timestamp) as changed_at,
         is_baseline,
+        is_baseline as is_snapshot,
         source_identity
     from (
         select
             *,
             metadata.stream_name as source_identity,
+            struct({{ _completed_sort_keys(order) | indent(12) }} as sort_keys) as position,
             coalesce({{ baseline }}, false) as is_baseline
         from (
             select
@@ -52,19 +47,49 @@ end
                     document.read_method,
                     document.stream_name,
                     document.source_timestamp,
+                    document.read_timestamp,
                     document.sort_keys,
-                    document.source_metadata.change_type
+                    document.source_metadata.*
                 ) as metadata
             from (
                 {{- json_records(records, 'struct<
                     read_method: string,
                     stream_name: string,
                     source_timestamp: string,
+                    read_timestamp: string,
                     sort_keys: array<string>,
-                    source_metadata: struct<change_type: string>,
-                    payload: map<string, string>
+                    source_metadata: struct<
+                        change_type: string, scn: string, rs_id: string, ssn: string, lsn: string,
+                        log_file: string, log_position: string
+                    >,
+                    payload: variant
                 >') | indent(12) }}
             )
         )
     )
+{%- endmacro -%}
+
+{%- macro _completed_sort_keys(order) -%}
+    {#- what sort_keys leave empty stands in source_metadata -#}
+    {%- if order == 'oracle_sort_keys' -%}
+case
+    when trim(get(metadata.sort_keys, 2)) = '' then array(
+        get(metadata.sort_keys, 0), get(metadata.sort_keys, 1), coalesce(metadata.rs_id, ''), coalesce(metadata.ssn, get(metadata.sort_keys, 3))
+    )
+    else metadata.sort_keys
+end
+    {%- elif order in ('sqlserver_sort_keys', 'postgresql_sort_keys') -%}
+case
+    when coalesce(get(metadata.sort_keys, 1), '') = '' then array(get(metadata.sort_keys, 0), metadata.lsn)
+    else metadata.sort_keys
+end
+    {%- elif order == 'mysql_sort_keys' -%}
+case
+    when coalesce(get(metadata.sort_keys, 1), '') = ''
+        then array(get(metadata.sort_keys, 0), metadata.log_file, metadata.log_position)
+    else metadata.sort_keys
+end
+    {%- else -%}
+metadata.sort_keys
+    {%- endif -%}
 {%- endmacro -%}

@@ -8,10 +8,11 @@
             'text': metadata ~ '.change_sequence_number', 'base': 'hex', 'at_most': 4,
         }] -%}
     {%- elif order == 'oracle_sort_keys' -%}
-        {#- milliseconds, SCN, rs_id (three hex sections), ssn -#}
+        {#- milliseconds, SCN, rs_id (three hex sections; empty: not known, and the lowest), ssn -#}
         {%- set parts = [
-            {'text': second, 'base': 'decimal'},
-            {'text': "replace(trim(" ~ third ~ "), '0x')", 'base': 'hex', 'separator': '.', 'at_least': 3, 'at_most': 3},
+            {'text': second, 'base': 'decimal', 'is_unsigned': true},
+            {'text': "coalesce(nullif(replace(trim(" ~ third ~ "), '0x'), ''), if(" ~ third ~ " is not null, '0.0.0', null))",
+             'base': 'hex', 'separator': '.', 'at_least': 3, 'at_most': 3},
             {'text': fourth, 'base': 'decimal'},
         ] -%}
     {%- elif order == 'mysql_sort_keys' -%}

@@ -1,27 +1,13 @@
 {%- macro debezium_records(records, feed, entity) -%}
-    {%- set columns = entity_columns(entity) -%}
     {%- set is_flattened = feed_setting(feed, 'form', 'envelope') == 'flattened' -%}
     {%- set connector = feed_setting(feed, 'connector') -%}
-    {%- set baseline = baseline_condition(feed, "metadata.op = 'r'") -%}
-    {%- set unavailable = feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value') -%}
+    {%- set baseline = baseline_condition(feed, "metadata.op = 'r' and position is null") -%}
     {%- set source_fields = [
-        'name', 'server_id', 'ts_ms', 'snapshot', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn', 'commit_lsn',
-        'change_lsn', 'event_serial_no',
+        'name', 'server_id', 'ts_ms', 'snapshot', 'sequence', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn',
+        'commit_lsn', 'change_lsn', 'event_serial_no',
     ] -%}
-    {%- set envelope -%}
-struct<
-                before: map<string, string>,
-                after: map<string, string>,
-                source: struct<{% for name in source_fields %}{{ name }}: string{{ ', ' if not loop.last }}{% endfor %}>,
-                op: string
-            >
-    {%- endset -%}
     {%- set sequence -%}
-case
-    when is_baseline then {{ lowest_sequence() }}
-    else
-        {{ debezium_sequence('metadata', connector) | indent(8) }}
-end
+case when is_baseline then {{ lowest_sequence() }} else position end
     {%- endset -%}
     select
         source_file,
@@ -31,24 +17,17 @@ end
         record,
         case
             when problem is not null then problem
-            when text is null then 'not_utf8'
-            when is_readable is distinct from true then 'malformed_record'
+            {{- unreadable_text() | indent(12) }}
+            when is_readable is distinct from true
+                then 'malformed_record: it is no whole document with {{ '__op or __deleted' if is_flattened else 'op, before and after' }}'
             {{- unknown_source(feed) | indent(12) }}
         end as problem,
-        struct(
-            {%- for column in columns %}
-            {{ debezium_value("image['" ~ column.field ~ "']", column, feed) | indent(12) }} as `{{ column.field }}`
-            {{- ',' if not loop.last }}
-            {%- endfor %}
-        ) as fields,
-        -- a value that the connector did not have is absent, not changed
-        map_keys(image) as present,
-        struct(
-            {%- for column in columns if column.name in entity_key(entity) %}
-            {{ debezium_value("old_image['" ~ column.field ~ "']", column, feed) | indent(12) }} as `{{ column.field }}`
-            {{- ',' if not loop.last }}
-            {%- endfor %}
-        ) as old_fields,
+        map_filter(
+            texts[0],
+            -- a value that the connector did not have is absent, not changed
+            (field, value) -> {{ _is_available(feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value')) | indent(12) }}
+        ) as image,
+        texts[1] as old_image,
         metadata.op as operation,
         case metadata.op
             when 'c' then 'insert'
@@ -62,23 +41,71 @@ end
         metadata.ts_ms as commit_time,
         {{ timestamp_of_millis('metadata.ts_ms') | indent(8) }} as changed_at,
         is_baseline,
+        is_baseline or metadata.op <=> 'r' as is_snapshot,
         source_identity
     from (
         select
             *,
-            {{ 'metadata.server_id' if connector in ('mysql', 'mariadb') else 'metadata.name' }} as source_identity,
             coalesce({{ baseline }}, false) as is_baseline
         from (
-            {%- if is_flattened %}
-            {{- _debezium_flattened(records, source_fields, unavailable) | indent(8) }}
-            {%- else %}
-            {{- _debezium_envelopes(records, source_fields, envelope, unavailable) | indent(8) }}
-            {%- endif %}
+            select
+                *,
+                {{ 'metadata.server_id' if connector in ('mysql', 'mariadb') else 'metadata.name' }} as source_identity,
+                {{ debezium_sequence('metadata', connector) | indent(16) }} as position,
+                transform(array(image, old_image), fields -> {{ debezium_texts('fields', feed, entity) | indent(16) }}) as texts
+            from (
+                {{- _with_types(
+                    _debezium_flattened(records, source_fields) if is_flattened
+                    else _debezium_envelopes(records, source_fields, entity),
+                    _decoded_columns(feed, entity)
+                ) | indent(12) }}
+            )
         )
     )
 {%- endmacro -%}
 
-{%- macro _debezium_envelopes(records, source_fields, envelope, unavailable) %}
+{%- macro _with_types(images, decoded) -%}
+    {%- if not decoded -%}
+        {{- images -}}
+    {%- else %}
+    select
+        *,
+        -- what the record's schema says of them, the first of each name
+        map_from_entries(transform(
+            filter(schema_types, (type, place) -> array_position(schema_names, type.field) = place + 1),
+            type -> struct(type.field, type)
+        )) as types
+    from (
+        select
+            *,
+            transform(schema_types, type -> type.field) as schema_names
+        from (
+            select
+                * except (schema_types),
+                filter(schema_types, type -> map_contains_key(declared, type.field)) as schema_types
+            from (
+                select
+                    *,
+                    -- columns that are not read as they stand, and what is declared of them
+                    map(
+                        {%- for field, kind, detail in decoded %}
+                        {{ sql_text(field) }}, struct('{{ kind }}' as kind, {{ "'" ~ detail ~ "'" if detail is not none else 'null' }} as detail)
+                        {{- ',' if not loop.last }}
+                        {%- endfor %}
+                    ) as declared
+                from (
+                    {{- images | indent(16) }}
+                )
+            )
+        )
+    )
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _debezium_envelopes(records, source_fields, entity) %}
+    {%- set envelope -%}
+before: variant, after: variant, source: struct<{% for name in source_fields %}{{ name }}: string{{ ', ' if not loop.last }}{% endfor %}>, op: string
+    {%- endset %}
     select
         *,
         envelope.op is not null as is_readable,
@@ -88,11 +115,12 @@ end
             envelope.source.{{ name }}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as metadata,
+        try_cast(case when envelope.op = 'd' then envelope.before else envelope.after end as map<string, variant>) as image,
         map_filter(
-            case when envelope.op = 'd' then envelope.before else envelope.after end,
-            (field, value) -> {{ _is_available('value', unavailable) }}
-        ) as image,
-        case when envelope.op = 'u' then envelope.before end as old_image
+            case when envelope.op = 'u' then try_cast(envelope.before as map<string, variant>) end,
+            (field, value) -> field in ({{ _quoted(_key_columns(entity) | map(attribute='field')) or 'null' }})
+        ) as old_image,
+        get(filter(document.schema.fields, part -> part.field in ('after', 'before')), 0).fields as schema_types
     from (
         select
             *,
@@ -101,31 +129,71 @@ end
                 document.payload, struct(document.before, document.after, document.source, document.op)
             ) as envelope
         from (
-            {{- json_records(records, 'struct<payload: ' ~ envelope ~ ', ' ~ (envelope[7:] | trim)) | indent(8) }}
+            {{- json_records(
+                records, 'struct<schema: struct<fields: array<struct<field: string, fields: ' ~ _schema_fields() ~ '>>>, payload: struct<'
+                ~ envelope ~ '>, ' ~ envelope ~ '>'
+            ) | indent(8) }}
         )
     )
 {%- endmacro -%}
 
-{%- macro _debezium_flattened(records, source_fields, unavailable) %}
+{%- macro _debezium_flattened(records, source_fields) %}
     select
         *,
-        document is not null as is_readable,
+        image is not null as is_readable,
         struct(
-            coalesce(document['__op'], case when document['__deleted'] = 'true' then 'd' when document['__deleted'] = 'false' then 'u' end) as op,
+            coalesce(meta['__op'], case meta['__deleted'] when 'true' then 'd' when 'false' then 'u' end) as op,
             {%- for name in source_fields %}
-            coalesce(document['__{{ name }}'], document['__source_{{ name }}']) as {{ name }}{{ ',' if not loop.last }}
+            coalesce(meta['__{{ name }}'], meta['__source_{{ name }}']) as {{ name }}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as metadata,
-        map_filter(
-            document,
-            (field, value) -> not startswith(field, '__') and {{ _is_available('value', unavailable) }}
-        ) as image,
-        cast(null as map<string, string>) as old_image
+        cast(null as map<string, variant>) as old_image,
+        document_schema.fields as schema_types
     from (
-        {{- json_records(records, 'map<string, string>') | indent(4) }}
+        select
+            *,
+            cast(map_filter(image, (field, value) -> startswith(field, '__')) as map<string, string>) as meta
+        from (
+            select
+                *,
+                -- with a schema the row is the payload
+                if(is_wrapped, try_cast(document['payload'] as map<string, variant>), document) as image,
+                if(is_wrapped, try_cast(document['schema'] as struct<fields: {{ _schema_fields() }}>), null) as document_schema
+            from (
+                select
+                    *,
+                    -- {schema, payload}, and nothing else
+                    coalesce(map_contains_key(document, 'payload') and map_contains_key(document, 'schema') and size(document) = 2, false) as is_wrapped
+                from (
+                    {{- json_records(records, 'map<string, variant>') | indent(16) }}
+                )
+            )
+        )
     )
 {%- endmacro -%}
 
-{%- macro _is_available(value, unavailable) -%}
-{{ value }} is null or {{ value }} not in ('{{ unavailable }}', base64('{{ unavailable }}'), '["{{ unavailable }}"]')
+{%- macro _schema_fields() -%}
+array<struct<field: string, type: string, name: string, parameters: struct<scale: string>>>
+{%- endmacro -%}
+
+{%- macro _is_available(unavailable) -%}
+    {%- set word = sql_text(unavailable) -%}
+    {%- set bytes = unavailable.encode() | list -%}
+value is null or (
+    value not in (
+        {{ word }},
+        base64({{ word }}),
+        -- as the only element of an array, as an entry of a map
+        {{ sql_text('["' ~ unavailable ~ '"]') }},
+        concat('["', base64({{ word }}), '"]'),
+        {{ sql_text('{"' ~ unavailable ~ '":"' ~ unavailable ~ '"}') }},
+        -- as an array of numbers, one for each byte
+        '[{% for byte in bytes %}{{ byte - 256 if byte > 127 else byte }}{{ ',' if not loop.last }}{% endfor %}]',
+        -- as an array of the UUID that is named by it
+        regexp_replace(
+            md5({{ word }}), '(.{8})(.{4}).(.{3})(.)(.{3})(.{12})',
+            concat('["$1-$2-3$3-', substr('89ab', 1 + conv(substr(md5({{ word }}), 17, 1), 16, 10) % 4, 1), '$5-$6"]')
+        )
+    )
+)
 {%- endmacro -%}

@@ -1,8 +1,8 @@
 {%- macro debezium_sequence(metadata, connector, as_delivered=false) -%}
     {%- set fields = {
-        'postgresql': ['lsn'],
-        'mysql': ['file', 'pos', 'row'],
-        'mariadb': ['file', 'pos', 'row'],
+        'postgresql': ['lsn', 'sequence'],
+        'mysql': ['file', 'pos'],
+        'mariadb': ['file', 'pos'],
         'oracle': ['commit_scn', 'scn', 'ssn'],
         'sqlserver': ['commit_lsn', 'change_lsn', 'event_serial_no'],
     } -%}
@@ -12,38 +12,64 @@
             ~ fields.keys() | join(', ') ~ "."
         ) }}
     {%- endif -%}
+    {%- set is_read = metadata ~ ".op <=> 'r'" -%}
+    {#- what is behind every change of its position -#}
+    {%- set last = "'ffffffffffffffff'" -%}
     {%- if as_delivered -%}
-concat_ws(' '{% for field in fields.get(connector, []) %}, {{ metadata }}.{{ field }}{% endfor %})
+concat_ws(', '{% for field in fields.get(connector, []) %}, concat('{{ field }} ', coalesce({{ metadata }}.{{ field }}, 'absent')){% endfor %})
     {%- elif connector == 'postgresql' -%}
-        {{- sortable_sequence([{'text': metadata ~ '.lsn', 'base': 'decimal'}]) -}}
+        {%- set lsn = sortable_sequence([{
+            'text': "coalesce(" ~ metadata ~ ".lsn, regexp_extract(" ~ metadata ~ ".sequence, '\"([0-9]+)\"\\\\]$', 1))", 'base': 'decimal',
+        }]) -%}
+        {%- set committed = sortable_sequence([{
+            'text': "regexp_extract(" ~ metadata ~ ".sequence, '^\\\\[\"([0-9]+)\"', 1)", 'base': 'decimal',
+        }]) -%}
+case
+    -- rows of an incremental snapshot have the position of its watermark
+    when {{ metadata }}.snapshot <=> 'incremental' and {{ is_read }} then concat({{ lsn | indent(4) }}, '/', {{ last }})
+    -- written before a transaction that was committed earlier: what was read between the two is older
+    when {{ lsn | indent(4) }} < {{ committed | indent(4) }} then concat({{ committed | indent(4) }}, '/', {{ lsn | indent(4) }})
+    else {{ lsn | indent(4) }}
+end
     {%- elif connector in ('mysql', 'mariadb') -%}
-        {#- the number of the binlog file is behind its last dot; row counts within one event -#}
-        {{- sortable_sequence([
+        {#- The number of the binlog file is behind its last dot. `row` is no part of it: it begins anew with each event, and all
+            events of a compressed transaction have one position. The place in the file tells them apart. -#}
+        {%- set position = sortable_sequence([
             {'text': "split_part(" ~ metadata ~ ".file, '.', -1)", 'base': 'decimal'},
             {'text': metadata ~ '.pos', 'base': 'decimal'},
-            {'text': "coalesce(" ~ metadata ~ ".row, '0')", 'base': 'decimal'},
-        ]) -}}
+        ]) -%}
+case
+    when {{ metadata }}.snapshot <=> 'incremental' and {{ is_read }} then concat({{ position | indent(4) }}, '/', {{ last }})
+    else {{ position | indent(4) }}
+end
     {%- elif connector == 'oracle' -%}
-        {{- sortable_sequence([
-            {'text': metadata ~ '.commit_scn', 'base': 'decimal'},
-            {'text': metadata ~ '.scn', 'base': 'decimal'},
+        {#- a row as of an SCN has all that was committed up to it -#}
+        {%- set position = sortable_sequence([
+            {'text': metadata ~ '.commit_scn', 'base': 'decimal', 'is_unsigned': true},
+            {'text': metadata ~ '.scn', 'base': 'decimal', 'is_unsigned': true},
             {'text': "coalesce(" ~ metadata ~ ".ssn, '0')", 'base': 'decimal'},
-        ]) -}}
+        ]) -%}
+        {%- set scn = sortable_sequence([{'text': metadata ~ '.scn', 'base': 'decimal', 'is_unsigned': true}]) -%}
+case
+    when {{ is_read }} then concat({{ scn | indent(4) }}, '/', {{ last }}, '/', {{ last }})
+    else {{ position | indent(4) }}
+end
     {%- else -%}
         {#- two LSNs of 8, 8 and 4 hex digits and a number of at most 8: three sections together -#}
-        {%- set digits -%}
-concat(
-    replace({{ metadata }}.commit_lsn, ':'),
-    replace({{ metadata }}.change_lsn, ':'),
-    lpad(hex(try_cast(coalesce({{ metadata }}.event_serial_no, '0') as bigint)), 8, '0')
-)
-        {%- endset -%}
         {%- set lsn = "^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}\\\\z" -%}
 case
     when {{ metadata }}.commit_lsn rlike '{{ lsn }}'
-        and {{ metadata }}.change_lsn rlike '{{ lsn }}'
+        and coalesce({{ metadata }}.change_lsn, if({{ is_read }}, 'ffffffff:ffffffff:ffff', null)) rlike '{{ lsn }}'
         and coalesce({{ metadata }}.event_serial_no, '0') rlike '^[0-9]{1,9}$'
-        then lower(regexp_replace({{ digits | indent(8) }}, '(.{16})(.{16})(.{16})', '$1/$2/$3'))
+        then lower(regexp_replace(
+            concat(
+                replace({{ metadata }}.commit_lsn, ':'),
+                -- a row as it was read has all that was committed up to its position
+                replace(coalesce({{ metadata }}.change_lsn, 'ffffffff:ffffffff:ffff'), ':'),
+                lpad(hex(bigint(coalesce({{ metadata }}.event_serial_no, '0'))), 8, '0')
+            ),
+            '(.{16})(.{16})(.{16})', '$1/$2/$3'
+        ))
 end
     {%- endif -%}
 {%- endmacro -%}

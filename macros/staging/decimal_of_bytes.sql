@@ -1,7 +1,7 @@
 {%- macro decimal_of_bytes(bytes, otherwise, scale) -%}
     {%- set is_negative = "hex(substr(" ~ bytes ~ ", 1, 1)) >= '80'" -%}
 coalesce(
-    transform(
+    get(transform(
         array(case when length({{ bytes }}) between 1 and 16 then aggregate(
             sequence(1, length({{ bytes }})),
             cast(0 as decimal(38, 0)),
@@ -17,18 +17,16 @@ coalesce(
             ),
             number -> case when {{ is_negative }} then cast(try_subtract(-1, number) as decimal(38, 0)) else number end
         ) end),
-        {%- if scale == 0 %}
-        number -> cast(number as string)
-        {%- else %}
         -- as text: Spark rounds the minus and the absolute value of a decimal to 34 digits
         number -> concat(
             case when number < 0 then '-' else '' end,
             regexp_replace(
-                lpad(ltrim('-', number), greatest({{ scale + 1 }}, length(ltrim('-', number))), '0'), '(.{{ '{' ~ scale ~ '}' }})$', '.$1'
+                lpad(ltrim('-', number), greatest({{ scale }} + 1, length(ltrim('-', number))), '0'),
+                concat('(.{', {{ scale }}, '})$'),
+                case when {{ scale }} > 0 then '.$1' else '' end
             )
         )
-        {%- endif %}
-    )[0],
+    ), 0),
     {{ otherwise }}
 )
 {%- endmacro -%}

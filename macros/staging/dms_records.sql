@@ -1,11 +1,15 @@
 {%- macro dms_records(records, feed, table, entity) -%}
-    {%- set columns = entity_columns(entity) -%}
+    {%- set fields = entity_columns(entity) | map(attribute='field') | list -%}
     {%- set delivered = delivered_columns(feed, table) -%}
     {%- set has_names = feed_setting(feed, 'format') == 'dms-parquet' or feed_setting(feed, 'header', false) -%}
     {%- set sequence_column = feed_setting(feed, 'sequence_column') -%}
     {%- set timestamp_column = feed_setting(feed, 'timestamp_column') -%}
-    {%- set source_name = feed ~ '.' ~ table -%}
+    {%- set no_supplement = feed_setting(feed, 'no_supplement') -%}
     {%- set baseline = baseline_condition(feed, "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'") -%}
+    {%- if not has_names -%}
+        {%- set wanted = (fields + [sequence_column, timestamp_column]) | select | list -%}
+        {%- do _refuse_missing_fields(wanted, delivered, feed ~ '.' ~ table) -%}
+    {%- endif -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ lowest_sequence() }}
@@ -14,12 +18,12 @@ case
     when metadata.sequence rlike '^[0-9]{35}$'
         then {{ sortable_sequence([
             {'text': 'substr(metadata.sequence, 1, 16)', 'base': 'decimal'},
-            {'text': 'substr(metadata.sequence, 17)', 'base': 'decimal'},
+            {'text': 'substr(metadata.sequence, 17)', 'base': 'decimal', 'is_unsigned': true},
         ]) | indent(8) }}
     {%- else %}
     -- the time in the name of the file, then the place in it
     else {{ sortable_sequence([
-            {'text': "replace(metadata.sequence, '-')", 'base': 'decimal'},
+            {'text': "replace(metadata.sequence, '-')", 'base': 'decimal', 'is_unsigned': true},
             {'text': 'cast(source_line as string)', 'base': 'decimal'},
         ]) | indent(8) }}
     {%- endif %}
@@ -34,25 +38,28 @@ end
         case
             when problem is not null then problem
             {%- if feed_setting(feed, 'header', false) %}
-            when {{ _lacks('fields', columns | map(attribute='field') | list) }} then 'wrong_column_count'
+            {{- _lacking('fields', fields) | indent(12) }}
             {%- elif not has_names %}
-            when values_delivered not in ({{ delivered | length }}, {{ delivered | length + 1 }}) then 'wrong_column_count'
+            when size(fields) not in ({{ delivered | length }}, {{ delivered | length + 1 }})
+                then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} (a row) or {{ delivered | length + 1 }} (a change) are declared')
             -- a change that lost a value, not a row of a full load
-            when not has_operation and not is_baseline and fields['1'] in ('I', 'U', 'D') then 'wrong_column_count'
+            when not has_operation and not is_baseline and fields['1'] in ('I', 'U', 'D')
+                then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation, where {{ delivered | length + 1 }} are declared')
             {%- endif %}
         end as problem,
-        struct(
-            {%- for column in columns %}
-            {{ _dms_value(column.field, delivered, has_names, source_name) }} as `{{ column.field }}`{{ ',' if not loop.last }}
-            {%- endfor %}
-        ) as fields,
-        struct(
-            {%- for column in columns if column.name in entity_key(entity) %}
-            {%- set before = feed_setting(feed, 'before_prefix', 'BI_') ~ column.field %}
-            {{ _dms_value(before, delivered, has_names, source_name) if has_names or before in delivered else 'cast(null as string)' }} as `{{ column.field }}`
-            {{- ',' if not loop.last }}
-            {%- endfor %}
-        ) as old_fields,
+        {%- if no_supplement %}
+        -- a value that the log did not have is absent, not changed
+        map_filter(image, (field, value) -> not value <=> {{ sql_text(no_supplement) }}) as image,
+        {%- else %}
+        image,
+        {%- endif %}
+        map_from_arrays(
+            array({{ _quoted(_key_columns(entity) | map(attribute='field')) }}),
+            transform(
+                array({{ _quoted(_key_columns(entity) | map(attribute='field')) }}),
+                field -> image[concat({{ sql_text(feed_setting(feed, 'before_prefix', 'BI_')) }}, field)]
+            )
+        ) as old_image,
         metadata.operation,
         case
             -- files of a full load, and of feeds of inserts only, need not say it
@@ -66,6 +73,7 @@ end
         metadata.commit_time,
         try_cast(metadata.commit_time as timestamp) as changed_at,
         is_baseline,
+        is_baseline as is_snapshot,
         cast(null as string) as source_identity
     from (
         select
@@ -75,26 +83,30 @@ end
             select
                 *,
                 struct(
-                    upper({{ "coalesce(fields['Op'], fields['op'])" if has_names else "case when has_operation then fields['1'] end" }}) as operation,
-                    {{ _dms_value(sequence_column, delivered, has_names, source_name) if sequence_column else "regexp_extract(source_file, '([0-9]{8}-[0-9]{9,10})[^/0-9][^/]*$', 1)" }} as sequence,
-                    {{ _dms_value(timestamp_column, delivered, has_names, source_name) if timestamp_column else 'cast(null as string)' }} as commit_time
+                    upper(case when has_operation then {{ "fields['Op']" if has_names else "fields['1']" }} end) as operation,
+                    {{ 'image[' ~ sql_text(sequence_column) ~ ']' if sequence_column else "regexp_extract(source_file, '([0-9]{8}-[0-9]{9,10})[^/0-9][^/]*$', 1)" }} as sequence,
+                    {{ 'image[' ~ sql_text(timestamp_column) ~ ']' if timestamp_column else 'cast(null as string)' }} as commit_time
                 ) as metadata
             from (
                 select
                     *,
-                    size(fields) as values_delivered,
-                    {{ "coalesce(fields['Op'], fields['op']) is not null" if has_names else 'size(fields) = ' ~ (delivered | length + 1) }} as has_operation
-                from {{ records }}
+                    {%- if has_names %}
+                    fields as image
+                    {%- else %}
+                    {{ named_values('if(has_operation, slice(map_values(fields), 2, ' ~ (delivered | length) ~ '), map_values(fields))', delivered) | indent(20) }} as image
+                    {%- endif %}
+                from (
+                    select
+                        *,
+                        {%- if has_names %}
+                        -- DMS writes it before the table's own columns
+                        coalesce(get(map_keys(fields), 0) = 'Op', false) as has_operation
+                        {%- else %}
+                        size(fields) = {{ delivered | length + 1 }} as has_operation
+                        {%- endif %}
+                    from {{ records }}
+                )
             )
         )
     )
-{%- endmacro -%}
-
-{%- macro _dms_value(field, delivered, has_names, source_name) -%}
-    {%- if has_names -%}
-fields['{{ field }}']
-    {%- else -%}
-        {%- set place = delivered_value(field, delivered, false, source_name) | trim -%}
-case when has_operation then fields['{{ delivered.index(field) + 2 if field in delivered else field }}'] else {{ place }} end
-    {%- endif -%}
 {%- endmacro -%}

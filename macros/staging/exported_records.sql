@@ -8,12 +8,12 @@
         {%- if entity %}
         case
             when problem is not null then problem
-            when {{ _lacks('fields', entity_columns(entity) | map(attribute='field') | list) }} then 'wrong_column_count'
+            {{- _lacking('fields', entity_columns(entity) | map(attribute='field')) | indent(12) }}
         end as problem,
         {%- else %}
         problem,
         {%- endif %}
-        fields,
+        fields as image,
         'INSERT' as operation,
         'insert' as change_type,
         cast(null as string) as sequence,
@@ -21,6 +21,7 @@
         cast(null as string) as commit_time,
         cast(null as timestamp) as changed_at,
         true as is_baseline,
+        true as is_snapshot,
         cast(null as string) as source_identity
     from {{ records }}
 {%- endmacro -%}

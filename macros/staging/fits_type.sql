@@ -1,9 +1,8 @@
-{%- macro fits_type(text, data_type, binary_encoding='base64') -%}
-    {%- set day = '[0-9]{4,6}-[0-9]{2}-[0-9]{2}' -%}
-    {%- set time = '[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?' -%}
+{%- macro fits_type(text, value, data_type, binary_encoding='base64') -%}
+    {%- set day = '\\\\d{4,6}-\\\\d\\\\d-\\\\d\\\\d' -%}
+    {%- set time = '\\\\d\\\\d:\\\\d\\\\d(:\\\\d\\\\d([.]\\\\d{1,6}0*)?)?' -%}
     {%- set midnight = '00:00(:00([.]0+)?)?' -%}
-    {%- set zone = '[ ]?(Z|UTC|[+-][0-9]{2}:?([0-9]{2})?)' -%}
-    {%- set value = typed_value(text, data_type, binary_encoding) -%}
+    {%- set zone = ' ?(Z|UTC|[+-]\\\\d\\\\d:?(\\\\d\\\\d)?)' -%}
     {%- if data_type == 'string' -%}
         true
     {%- elif data_type in ('tinyint', 'smallint', 'int', 'bigint', 'boolean') -%}
@@ -13,7 +12,7 @@
         {{ value }} is not null and (abs({{ value }}) <> double('infinity') or lower({{ text }}) rlike 'inf') and {{ text }} not rlike '[0-9.][dDfF]|[xX]'
     {%- elif data_type.startswith('decimal') -%}
         {%- set scale = _decimal_digits(data_type)[1] -%}
-        {{ value }} is not null and if({{ text }} rlike '[eE]', double({{ value }}) = try_cast({{ text }} as double), {{ text }} not rlike '[.][0-9]{{ '{' ~ scale ~ '}' }}[0-9]*[1-9]')
+        {{ value }} is not null and if({{ text }} rlike '[eE]', double({{ value }}) = try_cast({{ text }} as double), {{ text }} not rlike '[.]\\d{{ '{' ~ scale ~ '}' }}\\d*[1-9]')
     {%- elif data_type == 'date' -%}
         {{ value }} is not null and {{ text }} rlike '^{{ day }}([T ]{{ midnight }}({{ zone }})?)?$'
     {%- elif data_type == 'timestamp' -%}

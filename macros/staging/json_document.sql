@@ -13,7 +13,11 @@ get(transform(
 from_json(
     concat('{"documents":[', {{ text }}, ',{"end of record":true}]}'),
     'struct<documents: array<{{ element }}>, unreadable: string>',
-    map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'columnNameOfCorruptRecord', 'unreadable')
+    map(
+        'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false', 'columnNameOfCorruptRecord', 'unreadable',
+        -- a text may be as long as a record
+        'maxStringLen', '67108864'
+    )
 )
 {%- endmacro -%}
 

@@ -9,8 +9,12 @@
         from (
             select
                 *,
-                {{ json_text('record') | indent(16) }} as text
-            from {{ records }}
+                {{ json_text('delivered_text') | indent(16) }} as text
+            from (
+                -- out of its wrapping, where it was delivered in one
+                select *, coalesce(fields['document'], cast(record as string)) as delivered_text
+                from {{ records }}
+            )
         )
     )
 {%- endmacro -%}

@@ -1,5 +1,4 @@
-{%- macro json_text(record) -%}
-{%- set text = 'cast(' ~ record ~ ' as string)' -%}
+{%- macro json_text(text) -%}
 case
     when is_valid_utf8({{ text }})
         -- half of a surrogate pair is no character; it would become a question mark

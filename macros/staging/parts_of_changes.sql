@@ -1,47 +1,34 @@
-{%- macro parts_of_changes(typed, entity) -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set columns = entity_columns(entity) -%}
+{%- macro parts_of_changes(parsed, entity) -%}
+    {%- set key = _key_columns(entity) -%}
     select
-        {%- for column in columns %}
-        {%- if column.name in key %}
-        case part when 'change' then {{ column.name }} when 'old_key' then old_{{ column.name }} end as {{ column.name }},
-        {%- else %}
-        case part when 'change' then {{ column.name }} end as {{ column.name }},
-        {%- endif %}
-        {%- endfor %}
-        misfits,
-        case part when 'change' then present_columns end as present_columns,
-        change_sequence_number,
+        * except (image, change_type, part),
+        case part
+            when 'change' then image
+            else map_filter(old_image, (field, value) -> field in ({{ _quoted(key | map(attribute='field')) }}))
+        end as image,
         case part when 'change' then change_type else 'delete' end as change_type,
-        changed_at,
-        part = 'old_key' as is_derived,
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        problem,
-        operation,
-        sequence,
-        commit_time,
-        is_baseline,
-        source_identity
-    from {{ typed }}
+        part = 'old key' as is_derived
+    from {{ parsed }}
     lateral view explode(
         case
             -- an update that moves the row to another key: the old key is deleted by the same record
             when change_type in ('insert', 'update')
                 {%- for column in key %}
-                and {{ column }} is not null
-                and old_{{ column }} is not null
+                and old_image[{{ sql_text(column.field) }}] is not null
+                and image[{{ sql_text(column.field) }}] is not null
                 {%- endfor %}
                 and (
                     {%- for column in key %}
-                    {{ 'or ' if not loop.first }}{{ column }} <> old_{{ column }}
+                    {{ 'or ' if not loop.first }}old_image[{{ sql_text(column.field) }}] <> image[{{ sql_text(column.field) }}]
                     {%- endfor %}
                 )
-                then array('change', 'old_key')
+                then array('change', 'old key')
             else array('change')
         end
     ) as part
+{%- endmacro -%}
+
+{%- macro _key_columns(entity) -%}
+    {%- set key = entity_key(entity) -%}
+    {{ return(entity_columns(entity) | selectattr('name', 'in', key) | list) }}
 {%- endmacro -%}

@@ -6,7 +6,7 @@
                 part.text, part.get('separator', '/'), part.get('at_least', 1), part.get('at_most', 1)
             )) -%}
         {%- elif part.base == 'decimal' -%}
-            {%- do sections.append(_decimal_section(part.text)) -%}
+            {%- do sections.append(_decimal_section(part.text, part.get('is_unsigned', false))) -%}
         {%- else -%}
             {{ exceptions.raise_compiler_error(
                 "sortable_sequence: base is '" ~ part.base ~ "'; it must be 'hex' or 'decimal', for example "
@@ -40,10 +40,12 @@ case
 end
 {%- endmacro -%}
 
-{%- macro _decimal_section(text) -%}
+{%- macro _decimal_section(text, is_unsigned) -%}
+    {#- a producer that counts in 63 bits has written nothing above them -#}
+    {%- set value = 'try_cast(' ~ text ~ (' as decimal(38, 0))' if is_unsigned else ' as bigint)') -%}
 case
     when {{ text }} rlike '^0*[0-9]{1,20}\\z'
-        and try_cast({{ text }} as decimal(38, 0)) <= 18446744073709551615
+        and {{ value ~ ' <= 18446744073709551615' if is_unsigned else value ~ ' is not null' }}
         then lpad(lower(conv({{ text }}, 10, 16)), 16, '0')
 end
 {%- endmacro -%}

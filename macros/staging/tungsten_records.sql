@@ -5,11 +5,13 @@
     {%- set has_header = feed_setting(feed, 'header', false) -%}
     {%- set baseline = baseline_condition(feed, 'false') -%}
     {%- set has_service = 'service' in stage -%}
+    {%- set key_fields = _key_columns(entity) | map(attribute='field') | list -%}
+    {%- do _refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ lowest_sequence() }}
     -- rows of one transaction are told apart by their place in the file: row_id is another one after a restart
-    when metadata.row_id rlike '^[0-9]{1,19}\\z'
+    when metadata.row_id rlike '^[0-9]{1,19}\\z' and try_cast(metadata.row_id as bigint) is not null
         then {{ sortable_sequence([{'text': 'metadata.seqno', 'base': 'decimal'}]) | indent(8) }}
 end
     {%- endset -%}
@@ -21,19 +23,16 @@ end
         record,
         case
             when problem is not null then problem
-            when size(fields) <> {{ delivered | length }} then 'wrong_column_count'
             {%- if has_header %}
-            when {{ _lacks('fields', delivered) }} then 'wrong_column_count'
+            {{- _lacking('fields', delivered) | indent(12) }}
             {%- endif %}
-            {%- if has_service and 'service' not in columns | selectattr('name', 'in', entity_key(entity)) | map(attribute='field') | list %}
+            when size(fields) <> {{ delivered | length }}
+                then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} are declared')
+            {%- if has_service and 'service' not in key_fields %}
             {{- unknown_source(feed, is_required=true) | indent(12) }}
             {%- endif %}
         end as problem,
-        struct(
-            {%- for column in columns %}
-            {{ delivered_value(column.field, delivered, has_header, feed ~ '.' ~ table) }} as `{{ column.field }}`{{ ',' if not loop.last }}
-            {%- endfor %}
-        ) as fields,
+        image,
         metadata.opcode as operation,
         case upper(metadata.opcode)
             when 'I' then 'insert'
@@ -50,6 +49,7 @@ end
                 then try_cast(metadata.commit_timestamp as timestamp)
         end as changed_at,
         is_baseline,
+        is_baseline as is_snapshot,
         source_identity
     from (
         select
@@ -61,10 +61,15 @@ end
                 *,
                 struct(
                     {%- for name in ['opcode', 'seqno', 'row_id', 'commit_timestamp'] + (['service'] if has_service else []) %}
-                    {{ delivered_value(name, delivered, has_header, feed ~ '.' ~ table) }} as {{ name }}{{ ',' if not loop.last }}
+                    image[{{ sql_text(name) }}] as {{ name }}{{ ',' if not loop.last }}
                     {%- endfor %}
                 ) as metadata
-            from {{ records }}
+            from (
+                select
+                    *,
+                    {{ 'fields' if has_header else named_values('map_values(fields)', delivered) | indent(20) }} as image
+                from {{ records }}
+            )
         )
     )
 {%- endmacro -%}

@@ -1,63 +1,97 @@
-{%- macro typed_columns(parsed, entity, binary_encoding='base64', has_present=false, has_old_key=false) -%}
+{%- macro typed_columns(delivered, entity, binary_encoding='base64', has_present=false) -%}
     {%- set columns = entity_columns(entity) -%}
     {%- set key = entity_key(entity) -%}
+    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
+    {%- set typed_names = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='name') | list -%}
+    {%- set types = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='data_type') | list -%}
+    {%- set key_places = [] -%}
+    {%- for name in typed_names if name in key -%}
+        {%- do key_places.append(typed_names.index(name)) -%}
+    {%- endfor -%}
     select
-        {%- for column in columns %}
-        {%- set text = "fields['" ~ column.field ~ "']" %}
-        {{ typed_value(text, column.data_type, binary_encoding) }} as {{ column.name }},
-        {%- endfor %}
-        concat_ws(' and '
-            {%- for column in columns if column.data_type != 'string' %},
-            {%- set text = "fields['" ~ column.field ~ "']" %}
-            case
-                when {{ text }} is not null
-                    and not ({{ fits_type(text, column.data_type, binary_encoding) }})
-                    {%- if column.name not in key %}
-                    -- a delete is told by its key, whatever else it carries
-                    and change_type is distinct from 'delete'
-                    {%- endif %}
-                    then concat('{{ column.name }} = ', to_json(array({{ text }})), ' does not fit {{ column.data_type }}')
-            end
-            {%- endfor %}
-        ) as misfits,
-        {%- if has_present %}
-        -- NULL: the whole row; a delete needs its key only
+        *,
         case
-            when change_type in ('insert', 'update')
-                and size(array_except(array({{ _quoted(columns | map(attribute='field')) }}), present)) > 0
-                then array_compact(array(
+            when size(array_compact(misfit_texts)) > 0 then concat_ws(' and ', transform(
+                misfit_texts,
+                (misfit, place) -> case
+                    -- a delete is told by its key, whatever else it carries
+                    when misfit is not null and (not change_type <=> 'delete'
+                    {{- ' or place in (' ~ key_places | join(', ') ~ ')' if key_places }})
+                        then concat(
+                            get(array({{ _quoted(typed_names) }}), place), ' = ', to_json(array(misfit)),
+                            ' does not fit ', get(array({{ _quoted(types) }}), place)
+                        )
+                end
+            ))
+            else ''
+        end as misfits,
+        -- xxhash64 passes over NULLs, so where they are is hashed too
+        xxhash64(
+            change_type,
+            typed,
+            {%- if is_partial %}
+            array_join(present_columns, ','),
+            {%- endif %}
+            transform(array(text.*), value -> value is null)
+        ) as change_hash
+    from (
+        select
+            *,
+            array(
+                {%- for column in columns if column.data_type != 'string' %}
+                {%- set text = 'text.`' ~ column.name ~ '`' %}
+                if({{ fits_type(text, 'typed.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}, null, {{ text }})
+                {{- ',' if not loop.last }}
+                {%- else %}
+                cast(null as string)
+                {%- endfor %}
+            ) as misfit_texts
+        from (
+            select
+                *,
+                {%- if has_present %}
+                {{ _present_columns(columns) | indent(16) }} as present_columns,
+                {%- else %}
+                cast(null as array<string>) as present_columns,
+                {%- endif %}
+                struct(
                     {%- for column in columns %}
-                    case when array_contains(present, '{{ column.field }}') then '{{ column.name }}' end
-                    {{- ',' if not loop.last }}
+                    {{ typed_value('text.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}
+                    {{- ' as `' ~ column.name ~ '`' if column.data_type != 'string' }}{{ ',' if not loop.last }}
                     {%- endfor %}
-                ))
-        end as present_columns,
-        {%- else %}
-        cast(null as array<string>) as present_columns,
-        {%- endif %}
-        {%- if has_old_key %}
-        {%- for column in columns if column.name in key %}
-        {%- set text = "old_fields['" ~ column.field ~ "']" %}
-        {{ typed_value(text, column.data_type, binary_encoding) }} as old_{{ column.name }},
-        {%- endfor %}
-        {%- endif %}
-        change_sequence_number,
-        change_type,
-        changed_at,
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        problem,
-        operation,
-        sequence,
-        commit_time,
-        is_baseline,
-        source_identity
-    from {{ parsed }}
+                ) as typed
+            from {{ _with_carried_fields(delivered, columns) | indent(16) if has_present else delivered }}
+        )
+    )
+{%- endmacro -%}
+
+{%- macro _with_carried_fields(delivered, columns) -%}
+(
+    select
+        *,
+        array_intersect(array({{ _quoted(columns | map(attribute='field')) }}), map_keys(image)) as carried
+    from {{ delivered }}
+)
+{%- endmacro -%}
+
+{%- macro _present_columns(columns) -%}
+    {%- set fields = columns | map(attribute='field') | list -%}
+    {%- set names = columns | map(attribute='name') | list -%}
+-- NULL: the whole row; a delete needs its key only
+case
+    when change_type in ('insert', 'update') and carried is not null and size(carried) < {{ fields | length }}
+    {%- if names == fields %}
+        then carried
+    {%- elif names == fields | map('lower') | list %}
+        then transform(carried, field -> lower(field))
+    {%- else %}
+        then transform(carried, field -> get(
+            array({{ _quoted(names) }}), int(array_position(array({{ _quoted(fields) }}), field)) - 1
+        ))
+    {%- endif %}
+end
 {%- endmacro -%}
 
 {%- macro _quoted(words) -%}
-'{{ words | join("', '") }}'
+    {%- for word in words %}{{ sql_text(word) }}{{ ', ' if not loop.last }}{% endfor -%}
 {%- endmacro -%}

@@ -48,7 +48,7 @@ class StagingOfFormat:
     def typed(self) -> str:
         """The arguments of typed_columns behind the entity."""
         encoding = f", binary_encoding='{self.binary_encoding}'" if self.binary_encoding != "base64" else ""
-        return encoding + ", has_present=true" * self.has_present + ", has_old_key=true" * self.has_old_key
+        return encoding + ", has_present=true" * self.has_present
 
 
 STAGING = {

@@ -14,21 +14,27 @@ parsed as (
 
 ),
 
-typed as (
+parts as (
 
-    {{ typed_columns('parsed', 'suppliers', has_present=true, has_old_key=true) }}
+    {{ parts_of_changes('parsed', 'suppliers') }}
 
 ),
 
-parts as (
+delivered as (
 
-    {{ parts_of_changes('typed', 'suppliers') }}
+    {{ delivered_texts('parts', 'suppliers') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', 'suppliers', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('parts', 'suppliers', has_parts=true) }}
+    {{ places_in_file('typed', 'suppliers', has_parts=true) }}
 
 ),
 

@@ -14,21 +14,27 @@ parsed as (
 
 ),
 
-typed as (
+parts as (
 
-    {{ typed_columns('parsed', 'nation', has_present=true, has_old_key=true) }}
+    {{ parts_of_changes('parsed', 'nation') }}
 
 ),
 
-parts as (
+delivered as (
 
-    {{ parts_of_changes('typed', 'nation') }}
+    {{ delivered_texts('parts', 'nation') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', 'nation', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('parts', 'nation', has_parts=true) }}
+    {{ places_in_file('typed', 'nation', has_parts=true) }}
 
 ),
 

@@ -14,21 +14,27 @@ parsed as (
 
 ),
 
-typed as (
+parts as (
 
-    {{ typed_columns('parsed', 'region', has_present=true, has_old_key=true) }}
+    {{ parts_of_changes('parsed', 'region') }}
 
 ),
 
-parts as (
+delivered as (
 
-    {{ parts_of_changes('typed', 'region') }}
+    {{ delivered_texts('parts', 'region') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', 'region', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('parts', 'region', has_parts=true) }}
+    {{ places_in_file('typed', 'region', has_parts=true) }}
 
 ),
 

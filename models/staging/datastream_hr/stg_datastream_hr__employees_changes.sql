@@ -14,9 +14,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'employees') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'employees') }}
+    {{ typed_columns('delivered', 'employees') }}
 
 ),
 

@@ -14,9 +14,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'customers') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'customers') }}
+    {{ typed_columns('delivered', 'customers') }}
 
 ),
 

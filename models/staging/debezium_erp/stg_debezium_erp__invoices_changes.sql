@@ -14,21 +14,27 @@ parsed as (
 
 ),
 
-typed as (
+parts as (
 
-    {{ typed_columns('parsed', 'invoices', has_present=true, has_old_key=true) }}
+    {{ parts_of_changes('parsed', 'invoices') }}
 
 ),
 
-parts as (
+delivered as (
 
-    {{ parts_of_changes('typed', 'invoices') }}
+    {{ delivered_texts('parts', 'invoices') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', 'invoices', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('parts', 'invoices', has_parts=true) }}
+    {{ places_in_file('typed', 'invoices', has_parts=true) }}
 
 ),
 

@@ -14,21 +14,27 @@ parsed as (
 
 ),
 
-typed as (
+parts as (
 
-    {{ typed_columns('parsed', 'payments', has_present=true, has_old_key=true) }}
+    {{ parts_of_changes('parsed', 'payments') }}
 
 ),
 
-parts as (
+delivered as (
 
-    {{ parts_of_changes('typed', 'payments') }}
+    {{ delivered_texts('parts', 'payments') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', 'payments', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('parts', 'payments', has_parts=true) }}
+    {{ places_in_file('typed', 'payments', has_parts=true) }}
 
 ),
 

@@ -14,21 +14,27 @@ parsed as (
 
 ),
 
-typed as (
+parts as (
 
-    {{ typed_columns('parsed', 'shipments', has_old_key=true) }}
+    {{ parts_of_changes('parsed', 'shipments') }}
 
 ),
 
-parts as (
+delivered as (
 
-    {{ parts_of_changes('typed', 'shipments') }}
+    {{ delivered_texts('parts', 'shipments') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', 'shipments') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('parts', 'shipments', has_parts=true) }}
+    {{ places_in_file('typed', 'shipments', has_parts=true) }}
 
 ),
 

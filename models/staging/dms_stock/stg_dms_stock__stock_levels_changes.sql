@@ -14,21 +14,27 @@ parsed as (
 
 ),
 
-typed as (
+parts as (
 
-    {{ typed_columns('parsed', 'stock_levels', has_old_key=true) }}
+    {{ parts_of_changes('parsed', 'stock_levels') }}
 
 ),
 
-parts as (
+delivered as (
 
-    {{ parts_of_changes('typed', 'stock_levels') }}
+    {{ delivered_texts('parts', 'stock_levels') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', 'stock_levels') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('parts', 'stock_levels', has_parts=true) }}
+    {{ places_in_file('typed', 'stock_levels', has_parts=true) }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'contacts') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'contacts', binary_encoding='hex') }}
+    {{ typed_columns('delivered', 'contacts', binary_encoding='hex') }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'invoices') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'invoices', binary_encoding='hex') }}
+    {{ typed_columns('delivered', 'invoices', binary_encoding='hex') }}
 
 ),
 

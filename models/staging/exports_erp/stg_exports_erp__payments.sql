@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'payments') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'payments') }}
+    {{ typed_columns('delivered', 'payments') }}
 
 ),
 

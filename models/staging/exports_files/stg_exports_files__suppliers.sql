@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'suppliers') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'suppliers') }}
+    {{ typed_columns('delivered', 'suppliers') }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'employees') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'employees', binary_encoding='hex') }}
+    {{ typed_columns('delivered', 'employees', binary_encoding='hex') }}
 
 ),
 

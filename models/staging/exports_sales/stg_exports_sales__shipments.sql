@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'shipments') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'shipments') }}
+    {{ typed_columns('delivered', 'shipments') }}
 
 ),
 

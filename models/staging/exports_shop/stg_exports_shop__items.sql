@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'items') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'items') }}
+    {{ typed_columns('delivered', 'items') }}
 
 ),
 

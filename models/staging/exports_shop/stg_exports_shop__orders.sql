@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'orders') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'orders') }}
+    {{ typed_columns('delivered', 'orders') }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'stock_levels') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'stock_levels', binary_encoding='hex') }}
+    {{ typed_columns('delivered', 'stock_levels', binary_encoding='hex') }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'nation') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'nation') }}
+    {{ typed_columns('delivered', 'nation') }}
 
 ),
 

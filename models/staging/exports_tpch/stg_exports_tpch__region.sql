@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'region') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'region') }}
+    {{ typed_columns('delivered', 'region') }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'customers') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'customers', binary_encoding='hex') }}
+    {{ typed_columns('delivered', 'customers', binary_encoding='hex') }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'table1') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'table1') }}
+    {{ typed_columns('delivered', 'table1') }}
 
 ),
 

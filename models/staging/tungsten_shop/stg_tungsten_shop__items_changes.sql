@@ -14,9 +14,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'items') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'items', binary_encoding='hex') }}
+    {{ typed_columns('delivered', 'items', binary_encoding='hex') }}
 
 ),
 

@@ -14,9 +14,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', 'orders') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', 'orders', binary_encoding='hex') }}
+    {{ typed_columns('delivered', 'orders', binary_encoding='hex') }}
 
 ),
 

@@ -12,9 +12,15 @@ parsed as (
 
 ),
 
+delivered as (
+
+    {{ delivered_texts('parsed', '<< entity >>') }}
+
+),
+
 typed as (
 
-    {{ typed_columns('parsed', '<< entity >>'<< encoding >>) }}
+    {{ typed_columns('delivered', '<< entity >>'<< encoding >>) }}
 
 ),
 

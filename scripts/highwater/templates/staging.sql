@@ -13,30 +13,37 @@ parsed as (
     {{ << records >> }}
 
 ),
-
-typed as (
-
-    {{ typed_columns('parsed', '<< entity >>'<< format.typed >>) }}
-
-),
-<% set latest = 'typed' %>
+<% set latest = 'parsed' %>
 <% if format.has_old_key %>
 <% set latest = 'parts' %>
 
 parts as (
 
-    {{ parts_of_changes('typed', '<< entity >>') }}
+    {{ parts_of_changes('parsed', '<< entity >>') }}
 
 ),
 <% endif %>
+
+delivered as (
+
+    {{ delivered_texts('<< latest >>', '<< entity >>') }}
+
+),
+
+typed as (
+
+    {{ typed_columns('delivered', '<< entity >>'<< format.typed >>) }}
+
+),
+<% set latest = 'typed' %>
 <% if format.has_place %>
+<% set latest = 'placed' %>
 
 placed as (
 
-    {{ places_in_file('<< latest >>', '<< entity >>'<< ', has_parts=true' if format.has_old_key >><< ', has_row_number=true' if format.has_row_number >>) }}
+    {{ places_in_file('typed', '<< entity >>'<< ', has_parts=true' if format.has_old_key >><< ', has_row_number=true' if format.has_row_number >>) }}
 
 ),
-<% set latest = 'placed' %>
 <% endif %>
 
 changes as (

@@ -1,0 +1,185 @@
+{%- macro debezium_texts(image, feed, entity) -%}
+    {%- if not _decoded_columns(feed, entity) -%}
+cast({{ image }} as map<string, string>)
+    {%- else -%}
+transform_values(
+    {{ image }},
+    (field, value) -> case declared[field].kind
+        when 'number' then {{ _debezium_number(feed) | indent(8) }}
+        when 'timestamp' then {{ _debezium_timestamp(feed) | indent(8) }}
+        when 'date' then {{ _debezium_date(feed) | indent(8) }}
+        when 'binary' then {{ _debezium_bytes(feed) | indent(8) }}
+        -- a text stays as it is
+        else cast(value as string)
+    end
+)
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _decoded_columns(feed, entity) -%}
+    {#- The columns whose values are not read as they stand: what they are and, where their records do not say it, the scale or unit. -#}
+    {%- set units = {'connect': 'millis', 'microseconds': 'micros', 'nanoseconds': 'nanos'} -%}
+    {%- set unit_of_feed = units.get(feed_setting(feed, 'times')) -%}
+    {%- set decoded = [] -%}
+    {%- for column in entity_columns(entity) -%}
+        {%- set type = column.data_type -%}
+        {%- if column.unit and column.unit not in ('millis', 'micros', 'nanos') -%}
+            {{ exceptions.raise_compiler_error(
+                "the column " ~ column.name ~ " declares the unit '" ~ column.unit ~ "'; it must be millis, micros or nanos."
+            ) }}
+        {%- elif type.startswith('decimal') -%}
+            {%- do decoded.append([column.field, 'number', _decimal_digits(type)[1]]) -%}
+        {%- elif type in ('tinyint', 'smallint', 'int', 'bigint') -%}
+            {%- do decoded.append([column.field, 'number', 0]) -%}
+        {%- elif type in ('float', 'double') -%}
+            {%- do decoded.append([column.field, 'number', none]) -%}
+        {%- elif type in ('timestamp', 'timestamp_ntz') -%}
+            {%- do decoded.append([column.field, 'timestamp', column.unit or unit_of_feed]) -%}
+        {%- elif type == 'date' -%}
+            {%- do decoded.append([column.field, 'date', column.unit or 'days']) -%}
+        {%- elif type == 'binary' -%}
+            {%- do decoded.append([column.field, 'binary', none]) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(decoded) }}
+{%- endmacro -%}
+
+{%- macro _debezium_number(feed) -%}
+    {%- set decimals = feed_setting(feed, 'decimals') -%}
+get(transform(
+    array(case
+        when schema_of_variant(value) like 'OBJECT%' then struct(
+            string(value) as plain, try_variant_get(value, '$.value', 'string') as encoded, try_variant_get(value, '$.scale', 'int') as scale
+        )
+        -- what went through a double may have lost digits
+        when schema_of_variant(value) = 'DOUBLE' and declared[field].detail is not null and string(value) rlike '[0-9.]{17}'
+            then struct(concat('not exact: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
+        -- a number of JSON is the number
+        when schema_of_variant(value) <> 'STRING' or string(value) in ('NaN', 'Infinity', '-Infinity')
+            then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
+        -- the record's schema says what its text is
+        when types[field].name = 'org.apache.kafka.connect.data.Decimal'
+            then struct(string(value) as plain, string(value) as encoded, int(types[field].parameters.scale) as scale)
+        when types[field].type <> 'bytes' then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
+        {%- if decimals in ('string', 'double') %}
+        else struct(string(value) as plain, string(null) as encoded, int(null) as scale)
+        {%- else %}
+        {%- if decimals != 'precise' %}
+        when not (length(string(value)) % 4 = 0 and string(value) rlike '^[A-Za-z0-9+/]+={0,2}$')
+            then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
+        when string(value) rlike '^[+]?[0-9]+$'
+            then struct(concat('digits or base64, declare `decimals`: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
+        {%- endif %}
+        when declared[field].detail is null
+            then struct(concat('base64 without its scale, declare a decimal: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
+        else struct(string(value) as plain, string(value) as encoded, int(declared[field].detail) as scale)
+        {%- endif %}
+    end),
+    delivered -> case
+        when delivered.encoded is null then delivered.plain
+        else {{ decimal_of_bytes(
+            "try_to_binary(delivered.encoded, 'base64')", "concat('no number in base64: ', delivered.plain)", 'delivered.scale'
+        ) | indent(8) }}
+    end
+), 0)
+{%- endmacro -%}
+
+{%- macro _debezium_timestamp(feed) -%}
+case
+    when schema_of_variant(value) = 'STRING' then {{ _debezium_time_text(feed, 'timestamp') | indent(4) }}
+    else {{ _debezium_moment(feed, 'declared[field].detail') | indent(4) }}
+end
+{%- endmacro -%}
+
+{%- macro _debezium_date(feed) -%}
+case
+    when schema_of_variant(value) = 'STRING' then {{ _debezium_time_text(feed, 'date') | indent(4) }}
+    when coalesce(types[field].name rlike 'Timestamp$', declared[field].detail <> 'days')
+        then {{ _debezium_moment(feed, 'declared[field].detail') | indent(4) }}
+    -- beyond the years 1 to 9999 the number stays as it is, and does not fit
+    when try_cast(value as bigint) between -719162 and 2932896
+        then string(date_add(date '1970-01-01', try_cast(value as int)))
+    {%- if feed_setting(feed, 'infinity') == 'end_of_range' %}
+    when string(value) in ('2147483647', '-2147472692', '-622191234') then '9999-12-31'
+    when string(value) in ('-2147483648', '-2147472691', '-625821272') then '0001-01-01'
+    {%- endif %}
+    else string(value)
+end
+{%- endmacro -%}
+
+{%- macro _debezium_time_text(feed, type) -%}
+    {%- set is_date = type == 'date' -%}
+case
+    {%- if feed_setting(feed, 'infinity') == 'end_of_range' %}
+    when string(value) in ('infinity', '+294247-01-10T04:00:25.2Z', '+292278994-08-16Z')
+        then '9999-12-31{{ '' if is_date else ' 23:59:59.999999' }}'
+    when string(value) in ('-infinity', '-290308-12-21T19:59:27.6Z', '-5877611-06-21Z')
+        then '0001-01-01{{ '' if is_date else ' 00:00:00' }}'
+    {%- endif %}
+    -- ISO times of columns without a zone end in Z all the same
+    {%- if feed_setting(feed, 'times') == 'isostring' %}
+    when coalesce(types[field].name, '') <> 'io.debezium.time.ZonedTimestamp' then regexp_replace(string(value), 'Z$', '')
+    {%- else %}
+    when types[field].name in ('io.debezium.time.IsoDate', 'io.debezium.time.IsoTimestamp')
+        then regexp_replace(string(value), 'Z$', '')
+    {%- endif %}
+    else string(value)
+end
+{%- endmacro -%}
+
+{%- macro _debezium_moment(feed, unit) -%}
+    {%- set number = 'try_cast(value as bigint)' -%}
+get(transform(
+    array(case
+        -- the record's schema knows the unit, whatever is declared
+        when types[field].name in ('io.debezium.time.Timestamp', 'org.apache.kafka.connect.data.Timestamp') then 'millis'
+        when types[field].name = 'io.debezium.time.MicroTimestamp' then 'micros'
+        when types[field].name = 'io.debezium.time.NanoTimestamp' then 'nanos'
+        when types[field].name in ('io.debezium.time.Date', 'org.apache.kafka.connect.data.Date') then 'days'
+        else {{ unit }}
+    end),
+    unit -> case
+        when unit is null then concat('a number without a unit, declare millis, micros or nanos: ', string(value))
+        {%- if feed_setting(feed, 'infinity') == 'end_of_range' %}
+        when string(value) in ('9223372036825200000', '9223372036825200', '9223372036854775807')
+            then '9999-12-31 23:59:59.999999'
+        when string(value) in ('-9223372036832400000', '-9223372036832400', '-9223372036854775808')
+            then '0001-01-01 00:00:00'
+        {%- endif %}
+        else get(transform(
+            array(case unit
+                when 'days' then try_multiply({{ number }}, 86400000000)
+                when 'millis' then try_multiply({{ number }}, 1000)
+                when 'micros' then {{ number }}
+                when 'nanos' then case when {{ number }} % 1000 = 0 then {{ number }} div 1000 end
+            end),
+            -- beyond the years 1 to 9999 the number stays as it is, and does not fit
+            micros -> case
+                when micros between -62135596800000000 and 253402300799999999 then string(timestamp_micros(micros))
+                else string(value)
+            end
+        ), 0)
+    end
+), 0)
+{%- endmacro -%}
+
+{%- macro _debezium_bytes(feed) -%}
+    {%- set binary = feed_setting(feed, 'binary') -%}
+    {%- set is_hex = "string(value) rlike '^([0-9A-Fa-f]{2})+$'" -%}
+case
+    when types[field].type = 'bytes' then string(value)
+    {%- if binary == 'hex' %}
+    when string(value) rlike '^([0-9A-Fa-f]{2})*$' then base64(unhex(string(value)))
+    else concat('no hex: ', string(value))
+    {%- elif binary == 'base64url' %}
+    else translate(string(value), '-_', '+/')
+    {%- elif binary == 'base64' %}
+    else string(value)
+    {%- else %}
+    when {{ is_hex }} and length(string(value)) % 4 = 0 then concat('hex or base64, declare `binary`: ', string(value))
+    when {{ is_hex }} then base64(unhex(string(value)))
+    when string(value) rlike '^[-_0-9A-Za-z]*={0,2}$' and length(string(value)) % 4 = 0 then translate(string(value), '-_', '+/')
+    else string(value)
+    {%- endif %}
+end
+{%- endmacro -%}

@@ -1,0 +1,10 @@
+{%- macro delivered_texts(changes, entity) -%}
+    select
+        *,
+        struct(
+            {%- for column in entity_columns(entity) %}
+            image[{{ sql_text(column.field) }}] as `{{ column.name }}`{{ ',' if not loop.last }}
+            {%- endfor %}
+        ) as text
+    from {{ changes }}
+{%- endmacro -%}

@@ -1,0 +1,3 @@
+{%- macro sql_text(text) -%}
+'{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
+{%- endmacro -%}

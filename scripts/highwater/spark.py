@@ -17,6 +17,8 @@ from highwater.project import lake, require_java
 
 JARS = Path(".spark/jars")
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
+# where the metastore keeps the SQL of views; Derby gets columns of 32,700 characters for it
+TEXTS_OF_VIEWS = ["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"]
 
 
 def profile_settings() -> dict[str, str]:
@@ -63,6 +65,8 @@ def session(**settings: str):
             spark = builder.getOrCreate()
             spark.sql("create schema if not exists raw")
             spark.sql("create schema if not exists lake")
+            if METASTORE not in given:
+                take_long_views(spark._jvm, spark.conf.get(METASTORE))
             spark.sql("use lake")
     except Exception as error:
         words = str(error).strip().split("\n")[0]
@@ -71,6 +75,49 @@ def session(**settings: str):
     if METASTORE not in given:
         remove_unfinished_tables(spark)
     return spark
+
+
+def take_long_views(jvm, url: str) -> None:
+    """Let the embedded metastore keep views of any length; other metastores do as they come.
+
+    All of it is one transaction: killed meanwhile, the metastore is as it was, and the next start does it.
+
+    Arguments:
+        jvm: the Java that has Derby. url: of the metastore, as JDBC has it.
+    """
+    if not url.startswith("jdbc:derby:"):
+        return
+    connection = jvm.java.sql.DriverManager.getConnection(url)
+    try:
+        connection.setAutoCommit(False)
+        statement = connection.createStatement()
+        for change in changes_for_long_views(_types_of_texts(connection)):
+            statement.execute(change)
+        connection.commit()
+    finally:
+        connection.rollback()
+        connection.close()
+
+
+def changes_for_long_views(types: dict[str, str]):
+    """Yield the statements that make texts of any length of the metastore's texts of views.
+
+    Arguments:
+        types: of the columns, by name, as the metastore has them.
+    """
+    for name in (name for name, kind in types.items() if kind != "CLOB"):
+        yield f"alter table APP.TBLS add column {name}_OF_ANY_LENGTH clob"
+        yield f"update APP.TBLS set {name}_OF_ANY_LENGTH = cast({name} as clob)"
+        yield f"alter table APP.TBLS drop column {name}"
+        yield f"rename column APP.TBLS.{name}_OF_ANY_LENGTH to {name}"
+
+
+def _types_of_texts(connection) -> dict[str, str]:
+    columns = connection.getMetaData().getColumns(None, "APP", "TBLS", "VIEW%TEXT")
+    types = {}
+    while columns.next():
+        types[columns.getString("COLUMN_NAME")] = columns.getString("TYPE_NAME")
+    return {name: types[name] for name in TEXTS_OF_VIEWS if name in types}
 
 
 def remove_unfinished_tables(spark) -> None:

@@ -73,6 +73,15 @@ def session(**settings: str):
     return spark
 
 
+def quoted(name: str) -> str:
+    """Return a name as Spark's SQL reads it exactly.
+
+    Arguments:
+        name: of a column or a table, without its schema.
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
 def remove_unfinished_tables(spark) -> None:
     """Remove the folders of tables whose creation was killed: Delta refuses to create a table where something is.
 

@@ -4,11 +4,12 @@
 
 {%- macro _changes_with_images(log, entity, arriving) -%}
     {%- set key = entity_key(entity) -%}
+    {%- set columns = _columns_of_versions(entity) -%}
     select{{ broadcast_hint('touched', arriving.rows) if arriving.rows }}
-        struct({% for column in key %}log.{{ column }}{{ ', ' if not loop.last }}{% endfor %}) as key,
+        struct({% for column in key %}log.`{{ column }}`{{ ', ' if not loop.last }}{% endfor %}) as key,
         struct(
-            {%- for column in entity_columns(entity) %}
-            log.{{ column.name }}{{ ',' if not loop.last }}
+            {%- for column in columns %}
+            log.`{{ column.name }}`{{ ',' if not loop.last }}
             {%- endfor %}
         ) as image,
         {%- if entity_setting(entity, 'partial_images', false) %}
@@ -22,15 +23,15 @@
     from {{ log }} as log
     {%- if arriving.rows %}
     left semi join (
-        select {{ key | join(', ') }}
+        select `{{ key | join('`, `') }}`
         from {{ log }}
         where log_batch > {{ arriving.mark }}{{ _upto(arriving.last) }} and verdict in ('applied', 'superseded')
         {%- if arriving.truncated %}
         union all
         -- what stood when the table was emptied
         select
-            {%- for column in key %}
-            history.{{ _version_name(column) }}{{ ',' if not loop.last }}
+            {%- for column in columns if column.name in key %}
+            history.`{{ column.version_name }}`{{ ',' if not loop.last }}
             {%- endfor %}
         from {{ this }} as history
         left semi join (
@@ -54,7 +55,7 @@
     ) as touched
         on
             {%- for column in key %}
-            {{ 'and ' if not loop.first }}log.{{ column }} = touched.{{ column }}
+            {{ 'and ' if not loop.first }}log.`{{ column }}` = touched.`{{ column }}`
             {%- endfor %}
     {%- endif %}
     where
@@ -79,8 +80,8 @@
         {%- do there.update({column.name: column.dtype | lower | replace(' ', '')}) -%}
     {%- endfor -%}
     {%- set lacks = [] -%}
-    {%- for column in entity_columns(entity) -%}
-        {%- set name = _version_name(column.name) -%}
+    {%- for column in _columns_of_versions(entity) -%}
+        {%- set name = column.version_name -%}
         {%- if name not in there -%}
             {%- do lacks.append(name) -%}
         {%- elif there[name] != column.data_type | replace(' ', '') -%}

@@ -3,7 +3,7 @@
 {%- endmacro -%}
 
 {%- macro _versions_of(changes, log, entity, tracked, with_others, last=none) -%}
-    {%- set columns = entity_columns(entity) | map(attribute='name') | list -%}
+    {%- set columns = _columns_of_versions(entity) -%}
     {%- set key = entity_key(entity) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     {%- if execute and not key -%}
@@ -82,8 +82,8 @@
                 {%- if tracked %}
                 or (
                     not is_deleted
-                    and not struct({% for column in tracked %}image.{{ column }}{{ ', ' if not loop.last }}{% endfor %})
-                    <=> lag(struct({% for column in tracked %}image.{{ column }}{{ ', ' if not loop.last }}{% endfor %})) over (
+                    and not struct({% for column in tracked %}image.`{{ column }}`{{ ', ' if not loop.last }}{% endfor %})
+                    <=> lag(struct({% for column in tracked %}image.`{{ column }}`{{ ', ' if not loop.last }}{% endfor %})) over (
                         partition by key order by change_sequence_number
                     )
                 )
@@ -139,7 +139,7 @@
 
     select
         {%- for column in columns %}
-        {{ 'key' if column in key else 'image' }}.{{ column }}{{ ' as ' ~ _version_name(column) if _version_name(column) != column }},
+        {{ 'key' if column.name in key else 'image' }}.`{{ column.name }}`{{ ' as `' ~ column.version_name ~ '`' if column.version_name != column.name }},
         {%- endfor %}
         change_sequence_number as valid_from_sequence,
         closing.change_sequence_number as valid_to_sequence,
@@ -164,12 +164,12 @@
     folded as (
 
         select
-            {{ changes }}.key,
-            {{ changes }}.change_sequence_number,
+            key,
+            change_sequence_number,
             min(effective_at) over (partition by key, change_sequence_number) as effective_at,
             min(log_batch) over (partition by key, change_sequence_number) as log_batch,
             lead(change_sequence_number) over (partition by key order by {{ total_order(changes) }}) as next_sequence,
-            max({{ order_of_side(changes, 'is_there', false) }}) over so_far as is_there,
+            max({{ order_of_side(changes, 'is_there', false) }}) over so_far as order_there,
             {%- if truncates %}
             greatest(
                 max({{ order_of_side(changes, 'is_gone', false) }}) over so_far,
@@ -177,15 +177,17 @@
                     filter(truncates, met -> met.change_sequence_number <= {{ changes }}.change_sequence_number),
                     met -> struct(met.change_sequence_number, false as is_live, 0L as change_hash)
                 ))
-            ) as is_gone,
+            ) as order_gone,
             {%- else %}
-            max({{ order_of_side(changes, 'is_gone', false) }}) over so_far as is_gone,
+            max({{ order_of_side(changes, 'is_gone', false) }}) over so_far as order_gone,
             {%- endif %}
-            {%- for column in columns if column not in key %}
-            max_by(
-                struct({{ order_of_side(changes, column, false) | indent(16) }} as change_order, image.{{ column }} as value),
-                {{ order_of_side(changes, column, false) | indent(16) }}
-            ) over so_far as latest_{{ column }}{{ ',' if not loop.last }}
+            {%- for column in columns if column.name not in key %}
+            last_value(
+                case
+                    when not is_deleted and (present_columns is null or array_contains(present_columns, '{{ column.name }}'))
+                        then struct({{ total_order(changes) }} as change_order, image.`{{ column.name }}` as value)
+                end
+            ) ignore nulls over so_far as `latest {{ column.name }}`{{ ',' if not loop.last }}
             {%- endfor %}
         from {{ changes }}
         {%- if truncates %}
@@ -202,14 +204,14 @@
             change_sequence_number,
             struct(
                 {%- for column in columns %}
-                {%- if column in key %}
-                key.{{ column }}{{ ',' if not loop.last }}
+                {%- if column.name in key %}
+                key.`{{ column.name }}`{{ ',' if not loop.last }}
                 {%- else %}
-                case when {{ _lives(column) }} then latest_{{ column }}.value end as {{ column }}{{ ',' if not loop.last }}
+                case when {{ _lives('`latest ' ~ column.name ~ '`') }} then `latest {{ column.name }}`.value end as `{{ column.name }}`{{ ',' if not loop.last }}
                 {%- endif %}
                 {%- endfor %}
             ) as image,
-            not coalesce(is_there > is_gone, is_there is not null) as is_deleted,
+            not coalesce(order_there > order_gone, order_there is not null) as is_deleted,
             effective_at,
             log_batch
         from folded
@@ -219,13 +221,18 @@
     ),
 {%- endmacro -%}
 
+{%- macro _lives(latest) -%}
+coalesce({{ latest }}.change_order > order_gone, {{ latest }}.change_order is not null)
+{%- endmacro -%}
+
 {%- macro _tracked_columns(entity, tracked, ignored) -%}
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
     {%- set columns = {} -%}
-    {%- for column in entity_columns(entity) if column.name not in entity_key(entity) -%}
-        {%- do columns.update({own_name(column.name): column.name}) -%}
+    {%- set key = entity_key(entity) -%}
+    {%- for column in entity_columns(entity) if column.name not in key -%}
+        {%- do columns.update({column.own_name: column.name}) -%}
     {%- endfor -%}
     {%- if tracked is not none and ignored -%}
         {{ exceptions.raise_compiler_error(

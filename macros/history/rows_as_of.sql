@@ -29,7 +29,7 @@
         select
             false as is_pending,
             false as is_new,
-            {{ _columns_of_change(entity) | join(',\n            ') }}
+            `{{ _columns_of_change(entity) | join('`,\n            `') }}`
         from {{ log }}
         where
             verdict in ('applied', 'superseded')
@@ -50,7 +50,7 @@
 
     select
         {%- for column in entity_columns(entity) %}
-        {{ _as_own_name(column.name) }}{{ ',' if not loop.last }}
+        {{ _as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from latest
     where
@@ -66,9 +66,8 @@
 
 {%- macro _versions_as_of(versions, entity, sequence, at) -%}
     select
-        {%- for column in entity_columns(entity) %}
-        {%- set name = _version_name(column.name) %}
-        {{ name }}{{ ' as ' ~ own_name(column.name) if name != own_name(column.name) }}{{ ',' if not loop.last }}
+        {%- for column in _columns_of_versions(entity) %}
+        `{{ column.version_name }}`{{ ' as `' ~ column.own_name ~ '`' if column.version_name != column.own_name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ versions }}
     where

@@ -1,8 +1,9 @@
 {%- macro take_in_versions(history, versions, entity) -%}
     {%- set key = [] -%}
     {%- set others = [] -%}
-    {%- for column in entity_columns(entity) -%}
-        {%- do (key if column.name in entity_key(entity) else others).append(_version_name(column.name)) -%}
+    {%- set names_of_key = entity_key(entity) -%}
+    {%- for column in _columns_of_versions(entity) -%}
+        {%- do (key if column.name in names_of_key else others).append(column.version_name) -%}
     {%- endfor -%}
     {%- set others = others + _version_columns() | reject('equalto', 'valid_from_sequence') | list -%}
     {%- set columns = key + ['valid_from_sequence'] + others -%}
@@ -13,7 +14,7 @@
     using {{ versions }} as version
         on
             {%- for column in key %}
-            {{ 'and ' if not loop.first }}history.{{ column }} = version.{{ column }}
+            {{ 'and ' if not loop.first }}history.`{{ column }}` = version.`{{ column }}`
             {%- endfor %}
             and history.valid_from_sequence = version.valid_from_sequence
     -- a late change has moved the begin of a version
@@ -22,31 +23,37 @@
     when matched
         and not (
             {%- for column in others %}
-            {{ 'and ' if not loop.first }}history.{{ column }} <=> version.{{ column }}
+            {{ 'and ' if not loop.first }}history.`{{ column }}` <=> version.`{{ column }}`
             {%- endfor %}
         ) then update set
         {%- for column in others %}
-        {{ column }} = version.{{ column }}{{ ',' if not loop.last }}
+        `{{ column }}` = version.`{{ column }}`{{ ',' if not loop.last }}
         {%- endfor %}
     when not matched and version.is_current is not null then insert
-        ({{ columns | join(', ') }})
-        values ({% for column in columns %}version.{{ column }}{{ ', ' if not loop.last }}{% endfor %})
+        (`{{ columns | join('`, `') }}`)
+        values ({% for column in columns %}version.`{{ column }}`{{ ', ' if not loop.last }}{% endfor %})
 {%- endmacro -%}
 
 {%- macro _version_columns() -%}
     {{ return(['valid_from_sequence', 'valid_to_sequence', 'valid_from', 'valid_to', 'is_current', 'log_batch']) }}
 {%- endmacro -%}
 
-{%- macro _version_name(column) -%}
-    {#- As in the view, unless the history has a column of this name itself. -#}
-    {%- set name = own_name(column) -%}
-    {{ return('source_' ~ name if name in _version_columns() else name) }}
+{%- macro _columns_of_versions(entity) -%}
+    {#- Those of entity_columns, each with version_name, its name in the history. -#}
+    {%- set columns = [] -%}
+    {%- set names = _version_names(entity_columns(entity) | map(attribute='own_name') | list) -%}
+    {%- for column in entity_columns(entity) -%}
+        {%- do columns.append(dict(column, version_name=names[loop.index0])) -%}
+    {%- endfor -%}
+    {{ return(columns) }}
 {%- endmacro -%}
 
 {%- macro _version_names(columns) -%}
+    {#- As in the view, unless the history has a column of this name itself. -#}
+    {%- set own = _version_columns() -%}
     {%- set names = [] -%}
-    {%- for column in columns -%}
-        {%- do names.append(_version_name(column)) -%}
+    {%- for name in columns -%}
+        {%- do names.append('source_' ~ name if name in own else name) -%}
     {%- endfor -%}
     {{ return(names) }}
 {%- endmacro -%}

@@ -12,8 +12,9 @@
     {%- endfor -%}
     {%- set last_applied = _find_marks(arriving) if is_incremental() else none -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
-    {%- if is_incremental() or truncates -%}
-        {%- do _count_batches(arriving, truncates) -%}
+    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
+    {%- if is_incremental() or truncates or is_partial -%}
+        {%- do _count_batches(arriving, truncates, is_partial) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
         {%- do _refuse_other_types(entity) -%}
@@ -50,7 +51,7 @@
     ).rows) }}
 {%- endmacro -%}
 
-{%- macro _count_batches(arriving, truncates) -%}
+{%- macro _count_batches(arriving, truncates, is_partial) -%}
     {%- set ends = key_ends(arriving.entity) -%}
     {%- for source in arriving.staged -%}
         {%- set batches = run_query(
@@ -60,6 +61,7 @@
                 ~ ", max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as int)) filter (where rejection_reason is null)"
                 if truncates else ''
             )
+            ~ (', count_if(present_columns is not null) as partial_rows' if is_partial else '')
             ~ (', ' ~ ends | join(', ') if ends else '')
             ~ " from " ~ source.relation ~ " where landing_batch > " ~ source.mark
             ~ " group by landing_batch, landed_at order by landing_batch"
@@ -133,7 +135,7 @@
                 relation ~ " has " ~ column.name ~ " as " ~ column.dtype ~ ", and it is declared as "
                 ~ declared[column.name] ~ ". Nothing was taken in. Declare the old type again, or widen the column of the "
                 ~ "log and the merged table first: alter table … set tblproperties ('delta.enableTypeWidening' = 'true'), "
-                ~ "then alter table … alter column " ~ column.name ~ " type " ~ declared[column.name] ~ "."
+                ~ "then alter table … alter column `" ~ column.name ~ "` type " ~ declared[column.name] ~ "."
             ) }}
         {%- endfor -%}
     {%- endfor -%}

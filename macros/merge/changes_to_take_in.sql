@@ -16,14 +16,14 @@
     select
         {%- if is_incremental() %}
         true as is_pending,
-        {{ 'based.is_based is null' if publications else 'is_new_key' }} as is_new,
+        {{ 'based.`is based` is null' if publications else 'is_new_key' }} as is_new,
         {%- else %}
         -- the first build writes base rows only; truncates are for the view to see, and never leave the pending layer
         {{ _stays_pending(entity) }} as is_pending,
         false as is_new,
         {%- endif %}
         {%- for column in _columns_of_change(entity) %}
-        {{ 'log.' if publications }}{{ column }}{{ ',' if not loop.last }}
+        {{ 'log.' if publications }}`{{ column }}`{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}{{ ' as log' if publications }}
     {%- if publications and is_incremental() %}
@@ -31,20 +31,20 @@
     left join (
         select{{ broadcast_hint('arriving', 0) }} distinct
             {%- for column in key %}
-            base.{{ column }},
+            base.`{{ column }}`,
             {%- endfor %}
-            true as is_based
+            true as `is based`
         from {{ this }} as base
-        inner join (select {{ key | join(', ') }} from {{ log }} where {{ applied }}) as arriving
+        inner join (select `{{ key | join('`, `') }}` from {{ log }} where {{ applied }}) as arriving
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}base.{{ column }} = arriving.{{ column }}
+                {{ 'and ' if not loop.first }}base.`{{ column }}` = arriving.`{{ column }}`
                 {%- endfor %}
         where not base.is_pending
     ) as based
         on
             {%- for column in key %}
-            {{ 'and ' if not loop.first }}log.{{ column }} = based.{{ column }}
+            {{ 'and ' if not loop.first }}log.`{{ column }}` = based.`{{ column }}`
             {%- endfor %}
     {%- endif %}
     where {{ applied }}

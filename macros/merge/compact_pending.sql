@@ -4,7 +4,7 @@
         " and change_type <> 'truncate'" if entity_setting(entity, 'truncates', false) else ''
     ) -%}
     {%- set pending = run_query(
-        'select ' ~ (['count(*) as pending_rows', 'count(distinct ' ~ key | join(', ') ~ ') as pending_keys'] + key_ends(entity))
+        'select ' ~ (['count(*) as pending_rows', 'count(distinct `' ~ key | join('`, `') ~ '`) as pending_keys'] + key_ends(entity))
         | join(', ') ~ ' from ' ~ merged ~ ' where ' ~ are_pending
     ).rows -%}
     {%- if pending[0].pending_rows != pending[0].pending_keys -%}
@@ -24,7 +24,7 @@
 {%- endmacro -%}
 
 {%- macro _delete_behind_pending(merged, entity, are_pending, pending) -%}
-    {%- set keys = entity ~ '_pending_keys' -%}
+    {%- set keys = '`' ~ entity ~ ' pending keys`' -%}
     {%- set rows = pending[0].pending_rows | int -%}
     {%- set buckets = rows // 4 + 1 -%}
     {%- if rows > 1000000 -%}
@@ -53,14 +53,14 @@
     {%- set key = entity_key(entity) -%}
     merge into {{ merged }} as base
     using (
-        select{{ broadcast_hint('waiting', pending[0].pending_rows | int) }} {{ key | join(', ') }}
+        select{{ broadcast_hint('waiting', pending[0].pending_rows | int) }} `{{ key | join('`, `') }}`
         from {{ merged }} as waiting
         where {{ are_pending }}
     ) as pending
         on
             not base.is_pending
             {%- for column in key %}
-            and base.{{ column }} = pending.{{ column }}
+            and base.`{{ column }}` = pending.`{{ column }}`
             {%- endfor %}
             {%- for bound in key_bounds(entity, pending, 'base') %}
             and {{ bound }}
@@ -84,12 +84,13 @@
 {%- endmacro -%}
 
 {%- macro _place_of_key(entity, side, buckets) -%}
-cast(pmod(xxhash64({{ side }}.{{ entity_key(entity) | join(', ' ~ side ~ '.') }}), {{ buckets }}) as int)
+cast(pmod(xxhash64({{ side }}.`{{ entity_key(entity) | join('`, ' ~ side ~ '.`') }}`), {{ buckets }}) as int)
 {%- endmacro -%}
 
 {%- macro _key_of(entity, side) -%}
-    {%- set columns = side ~ '.' ~ entity_key(entity) | join(', ' ~ side ~ '.') -%}
-{{ columns if entity_key(entity) | length == 1 else 'struct(' ~ columns ~ ')' }}
+    {%- set key = entity_key(entity) -%}
+    {%- set columns = side ~ '.`' ~ key | join('`, ' ~ side ~ '.`') ~ '`' -%}
+{{ columns if key | length == 1 else 'struct(' ~ columns ~ ')' }}
 {%- endmacro -%}
 
 {%- macro _type_of_key(entity) -%}
@@ -98,8 +99,9 @@ cast(pmod(xxhash64({{ side }}.{{ entity_key(entity) | join(', ' ~ side ~ '.') }}
         {%- do declared.update({column.name: column.data_type}) -%}
     {%- endfor -%}
     {%- set fields = [] -%}
-    {%- for name in entity_key(entity) -%}
-        {%- do fields.append(name ~ ': ' ~ declared[name]) -%}
+    {%- set key = entity_key(entity) -%}
+    {%- for name in key -%}
+        {%- do fields.append('`' ~ name ~ '`: ' ~ declared[name]) -%}
     {%- endfor -%}
-    {{ return('struct<' ~ fields | join(', ') ~ '>' if fields | length > 1 else declared[entity_key(entity)[0]]) }}
+    {{ return('struct<' ~ fields | join(', ') ~ '>' if key | length > 1 else declared[key[0]]) }}
 {%- endmacro -%}

@@ -3,8 +3,9 @@
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     {%- set insert_only = not publications and entity_setting(entity, 'insert_only', false) -%}
     {%- set may_outlive = truncates and entity_setting(entity, 'partial_images', false) -%}
-    {%- set truncated_below = 'truncated_below' if publications else
-        "(select coalesce(max(change_sequence_number), '') from " ~ merged ~ " where is_pending and change_type = 'truncate')" -%}
+    {%- set highest_truncate = "(select coalesce(max(change_sequence_number), '') from " ~ merged
+        ~ " where is_pending and change_type = 'truncate')" -%}
+    {%- set truncated_below = '`truncated below`' if publications or may_outlive else highest_truncate -%}
     {%- if publications -%}
     {{ _published_layers(merged, entity, publications, log) }}
 
@@ -12,15 +13,37 @@
     select
         {%- for column in entity_columns(entity) %}
         {%- if may_outlive and column.name not in key %}
-        case
-            when column_orders is null or column_orders['{{ column.name }}'].change_sequence_number >= {{ truncated_below }}
-                then {{ column.name }}
-        end as {{ own_name(column.name) }}{{ ',' if not loop.last }}
+        if(
+            `column orders` is null or `column orders`['{{ column.name }}'].change_sequence_number >= `truncated below`,
+            `{{ column.name }}`,
+            null
+        ) as `{{ column.own_name }}`{{ ',' if not loop.last }}
         {%- else %}
-        {{ _as_own_name(column.name) }}{{ ',' if not loop.last }}
+        {{ _as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
-    from {% if publications %}layers{{ '\n    cross join truncates' if truncates }}{% elif insert_only %}{{ merged }}{% else %}(
+    from {% if may_outlive %}(
+        select
+            *,
+            -- those of rows that stand above a truncate with columns from below it
+            if(
+                exists(map_values(column_orders), `each order` -> `each order`.change_sequence_number < `truncated below`),
+                column_orders,
+                null
+            ) as `column orders`
+        from {% if publications %}layers
+        cross join truncates
+        {%- else %}(
+            select
+                *,
+                {{ highest_truncate }} as `truncated below`
+            from (
+                {{ _base_and_pending(merged, key) | indent(16) }}
+            )
+        )
+        {%- endif %}
+    )
+    {%- elif publications %}layers{{ '\n    cross join truncates' if truncates }}{% elif insert_only %}{{ merged }}{% else %}(
         {{ _base_and_pending(merged, key) | indent(8) }}
     )
     {%- endif %}
@@ -39,11 +62,11 @@
     {#- One scan for both layers: above a union Spark would hand every row of the base from one piece of code to another. -#}
 select layered.*
 from {{ merged }} as layered
-left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending) as pending
+left anti join (select `{{ key | join('`, `') }}` from {{ merged }} where is_pending) as pending
     on
         not layered.is_pending
         {%- for column in key %}
-        and layered.{{ column }} = pending.{{ column }}
+        and layered.`{{ column }}` = pending.`{{ column }}`
         {%- endfor %}
 {%- endmacro -%}
 
@@ -62,7 +85,7 @@ left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending
         select
             true as is_pending,
             is_new_key as is_new,
-            {{ _columns_of_change(entity) | join(',\n            ') }}
+            `{{ _columns_of_change(entity) | join('`,\n            `') }}`
         from {{ log }}
         where
             verdict = 'applied'
@@ -76,7 +99,7 @@ left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending
 
     truncates as (
 
-        select coalesce(max(change_sequence_number), '') as truncated_below
+        select coalesce(max(change_sequence_number), '') as `truncated below`
         from (
             select change_sequence_number
             from {{ merged }}
@@ -101,20 +124,20 @@ left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending
     layers as (
 
         select
-            {{ columns | join(',\n            ') }}
+            `{{ columns | join('`,\n            `') }}`
         from (
             {{ _base_and_pending(merged, key) | indent(12) }}
         ) as taken_in
         left anti join published
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}taken_in.{{ column }} = published.{{ column }}
+                {{ 'and ' if not loop.first }}taken_in.`{{ column }}` = published.`{{ column }}`
                 {%- endfor %}
 
         union all
 
         select
-            {{ columns | join(',\n            ') }}
+            `{{ columns | join('`,\n            `') }}`
         from latest
 
     ),

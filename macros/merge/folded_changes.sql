@@ -1,113 +1,145 @@
 {%- macro folded_changes(changes, entity, standing=none) -%}
     {%- set key = entity_key(entity) -%}
     {%- set values = entity_columns(entity) | map(attribute='name') | reject('in', key) | list -%}
-    {%- set carried = _carried_columns(entity) -%}
-    {%- set of_latest = carried | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
-    {%- set sides = ['is_there', 'is_gone'] + values -%}
+    {%- set of_latest = _carried_columns(entity) | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
     {#- a merged table that is built for the first time has nothing to fold with -#}
     {%- set has_standing = standing is not none and (is_incremental() or standing != this) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- set names = "array('" ~ values | join("', '") ~ "')" if values else 'cast(array() as array<string>)' -%}
     select
         is_pending,
         is_new,
         {%- for column in key %}
-        {{ column }},
+        `{{ column }}`,
         {%- endfor %}
         {%- for column in values %}
-        case when {{ _lives(column) }} then latest_{{ column }}.value end as {{ column }},
+        get(`folded rows`, `living parts`[{{ loop.index0 }}].`row number`).`{{ column }}` as `{{ column }}`,
         {%- endfor %}
         {%- for column in of_latest %}
-        latest.{{ column }},
+        `latest change`.`{{ column }}`,
         {%- endfor %}
-        not coalesce(is_there > is_gone, is_there is not null) as is_deleted,
+        not `is alive` as is_deleted,
         log_batch,
         -- NULL: every column is as old as the row
         case
-            when not (
-                coalesce(is_there > is_gone, is_there is not null)
-                {%- for column in values %}
-                and latest_{{ column }}.change_order <=> is_there
-                {%- endfor %}
-            )
+            when not `is alive` or exists(`living parts`, `each part` -> not `each part`.`order` <=> `order there`)
                 then map_filter(
-                    map(
-                        {%- for column in values %}
-                        '{{ column }}', latest_{{ column }}.change_order{{ ',' if not loop.last }}
-                        {%- endfor %}
-                    ),
-                    (name, change_order) -> coalesce(change_order > is_gone, change_order is not null)
+                    map_from_arrays({{ names }}, `living parts`.`order`), (`each column`, `its order`) -> `its order` is not null
                 )
         end as column_orders,
-        is_gone as deleted_order,
-        {%- for column in values %}
-        {{ 'and ' if not loop.first }}{{ _lives(column) }}
-        {%- endfor %} as is_complete
+        `order gone` as deleted_order,
+        forall(`living parts`, `each part` -> `each part` is not null) as is_complete
     from (
         select
-            {%- for column in key %}
-            {{ column }},
-            {%- endfor %}
-            bool_or(is_pending) as is_pending,
-            bool_and(is_new) as is_new,
-            max(log_batch) as log_batch,
-            max_by(struct({{ of_latest | join(', ') }}), change_order) as latest,
-            max(order_of_is_there) as is_there,
-            {{ 'greatest(max(order_of_is_gone), max(truncated_order))' if truncates else 'max(order_of_is_gone)' }} as is_gone,
-            {%- for column in values %}
-            max_by(
-                struct(order_of_{{ column }} as change_order, {{ column }} as value), order_of_{{ column }}
-            ) as latest_{{ column }}{{ ',' if not loop.last }}
-            {%- endfor %}
+            *,
+            coalesce(`order there` > `order gone`, `order there` is not null) as `is alive`,
+            -- of each column the latest that is later than every delete, in the order of the columns
+            transform(
+                {{ names }},
+                `each column` -> array_max(filter(
+                    transform(
+                        `folded rows`,
+                        (`each row`, `row number`) -> struct(
+                            coalesce(`each row`.`row order`, `each row`.`column orders`[`each column`]) as `order`,
+                            `row number` as `row number`
+                        )
+                    ),
+                    `each part` -> coalesce(`each part`.`order` > `order gone`, `each part`.`order` is not null)
+                ))
+            ) as `living parts`
         from (
-            {{- _sides_of(changes, changes, 'is_pending', 'is_new', carried, sides, false) }}
-            {%- if has_standing %}
-
-            union all
-
-            -- what there is of the same keys, pending or base
-            {{- _sides_of(standing ~ ' as held', 'held', 'true as is_pending', 'is_pending and is_new as is_new', carried, sides, true) }}
-            left semi join {{ changes }}
-                on
-                    {%- for column in key %}
-                    {{ 'and ' if not loop.first }}held.{{ column }} <=> {{ changes }}.{{ column }}
-                    {%- endfor %}
-            {%- endif %}
-        )
-        {%- if truncates %}
-        -- a truncate deletes every key
-        cross join (
-            select max({{ total_order('truncates') }}) as truncated_order
-            from (
-                select change_sequence_number, is_deleted, change_hash
-                from {{ changes }}
-                where change_type = 'truncate'
-                {%- if has_standing %}
-                union all
-                select change_sequence_number, is_deleted, change_hash
-                from {{ standing }}
-                where is_pending and change_type = 'truncate'
+            select
+                {%- for column in key %}
+                `{{ column }}`,
+                {%- endfor %}
+                bool_or(is_pending) as is_pending,
+                bool_and(is_new) as is_new,
+                max(log_batch) as log_batch,
+                max_by(`latest change`, `change order`) as `latest change`,
+                max(`order there`) as `order there`,
+                {%- if truncates %}
+                greatest(max(`order gone`), max(`truncated order`)) as `order gone`,
+                {%- else %}
+                max(`order gone`) as `order gone`,
                 {%- endif %}
-            ) as truncates
+                collect_list(`folded row`) as `folded rows`
+            from (
+                -- of the changes that carry the same columns the latest says everything
+                select
+                    {%- for column in key %}
+                    `{{ column }}`,
+                    {%- endfor %}
+                    bool_or(is_pending) as is_pending,
+                    bool_and(is_new) as is_new,
+                    max(log_batch) as log_batch,
+                    max_by({{ _struct_of_columns(of_latest, changes) | indent(20) }}, {{ total_order(changes) }}) as `latest change`,
+                    max({{ total_order(changes) }}) as `change order`,
+                    max({{ order_of_side(changes, 'is_there', false) }}) as `order there`,
+                    max({{ order_of_side(changes, 'is_gone', false) }}) as `order gone`,
+                    max_by(
+                        {{ _foldable_row(values, changes, 'present_columns is null', _orders_of_present_columns(changes)) | indent(24) }},
+                        {{ total_order(changes) }}
+                    ) filter (where not is_deleted) as `folded row`
+                from {{ changes }}
+                group by `{{ key | join('`, `') }}`, present_columns
+                {%- if has_standing %}
+
+                union all
+
+                -- what there is of the same keys, pending or base
+                select
+                    {%- for column in key %}
+                    held.`{{ column }}`,
+                    {%- endfor %}
+                    true as is_pending,
+                    held.is_pending and held.is_new as is_new,
+                    held.log_batch,
+                    {{ _struct_of_columns(of_latest, 'held') | indent(20) }} as `latest change`,
+                    {{ total_order('held') }} as `change order`,
+                    {{ order_of_side('held', 'is_there', true) }} as `order there`,
+                    {{ order_of_side('held', 'is_gone', true) }} as `order gone`,
+                    {{ _foldable_row(values, 'held', 'column_orders is null and not held.is_deleted', 'held.column_orders') | indent(20) }} as `folded row`
+                from {{ standing }} as held
+                left semi join {{ changes }}
+                    on
+                        {%- for column in key %}
+                        {{ 'and ' if not loop.first }}held.`{{ column }}` <=> {{ changes }}.`{{ column }}`
+                        {%- endfor %}
+                {%- endif %}
+            )
+            {%- if truncates %}
+            -- a truncate deletes every key
+            cross join (
+                select max({{ total_order('truncates') }}) as `truncated order`
+                from (
+                    select change_sequence_number, is_deleted, change_hash
+                    from {{ changes }}
+                    where change_type = 'truncate'
+                    {%- if has_standing %}
+                    union all
+                    select change_sequence_number, is_deleted, change_hash
+                    from {{ standing }}
+                    where is_pending and change_type = 'truncate'
+                    {%- endif %}
+                ) as truncates
+            )
+            {%- endif %}
+            group by `{{ key | join('`, `') }}`
         )
-        {%- endif %}
-        group by {{ key | join(', ') }}
     )
 {%- endmacro -%}
 
-{%- macro _lives(column) -%}
-coalesce(latest_{{ column }}.change_order > is_gone, latest_{{ column }}.change_order is not null)
+{%- macro _struct_of_columns(columns, relation) -%}
+struct({{ relation }}.`{{ columns | join('`, ' ~ relation ~ '.`') }}`)
 {%- endmacro -%}
 
-{%- macro _sides_of(relation, alias, is_pending, is_new, carried, sides, is_folded) %}
-            select
-                {{ is_pending }},
-                {{ is_new }},
-                {%- for column in carried %}
-                {{ alias }}.{{ column }},
-                {%- endfor %}
-                {%- for side in sides %}
-                {{ order_of_side(alias, side, is_folded) | indent(16) }} as order_of_{{ side }},
-                {%- endfor %}
-                {{ total_order(alias) }} as change_order
-            from {{ relation }}
+{%- macro _foldable_row(values, change, is_whole, column_orders) -%}
+    {#- The values with their order: one of the row, or one of each column that it carries. -#}
+struct(
+    case when {{ change }}.{{ is_whole }} then {{ total_order(change) }} end as `row order`,
+    {{ column_orders }} as `column orders`
+    {%- for column in values %},
+    {{ change }}.`{{ column }}`
+    {%- endfor %}
+)
 {%- endmacro -%}

@@ -9,7 +9,7 @@
     -- no key: nothing can be told about two records that are alike, so every one counts
     select
         {%- for column in columns %}
-        {{ column }},
+        `{{ column }}`,
         {%- endfor %}
         case when rejection_reason is not null then 'rejected' else 'applied' end as verdict,
         false as is_tied,
@@ -24,16 +24,13 @@
 {%- endmacro -%}
 
 {%- macro _judged_whole_rows(arrivals, standing, arriving, key, columns) -%}
-    {%- set by_key -%}
-        {%- for column in key %}ordered.{{ column }}{{ ', ' if not loop.last }}{% endfor -%}
-    {%- endset %}
     with
 
     ordered as (
 
         select
             *,
-            case when rejection_reason is null then {{ total_order(arrivals) }} end as change_order
+            case when rejection_reason is null then {{ total_order(arrivals) }} end as `change order`
         from {{ arrivals }}
 
     ),
@@ -42,38 +39,27 @@
 
         select
             ordered.*,
-            not coalesce({{ standing }}.is_merged, false) as is_new_key,
-            {{ _follows_its_like(by_key) | indent(12) }} as is_copy,
+            not coalesce({{ standing }}.`is merged`, false) as is_new_key,
+            {{ _follows_its_like(key) | indent(12) }} as `is copy`,
             -- the best of its batch, and the best there was before its batch
-            max(ordered.change_order) over (
-                partition by {{ by_key }}
-                order by unix_micros(ordered.landed_at)
-                range between current row and current row
-            ) as batch_order,
+            max(ordered.`change order`) over of_batch as `batch order`,
             greatest(
-                {{ standing }}.standing_order,
-                max(ordered.change_order) over (
-                    partition by {{ by_key }}
-                    order by unix_micros(ordered.landed_at)
-                    range between unbounded preceding and 1 preceding
-                )
-            ) as order_before
+                {{ standing }}.`standing order`,
+                max(ordered.`change order`) over before_batch
+            ) as `order before`
         from ordered
-        left join {{ standing }}
-            on
-                {%- for column in key %}
-                {{ 'and ' if not loop.first }}ordered.{{ column }} = {{ standing }}.{{ column }}
-                {%- endfor %}
+        {{- _with_standing(standing, key) }}
+        {{- _windows_of_batches(key) }}
 
     )
 
     select
         {%- for column in columns %}
-        {{ column }},
+        `{{ column }}`,
         {%- endfor %}
         case
             when rejection_reason is not null then 'rejected'
-            when is_copy or change_order <=> order_before then 'duplicate'
+            when `is copy` or `change order` <=> `order before` then 'duplicate'
             {%- if arriving.truncates %}
             when change_type = 'truncate'
                 and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
@@ -81,16 +67,16 @@
             {%- endif %}
             {%- if entity_setting(arriving.entity, 'insert_only', false) %}
             -- rows never change: the one that came first stays, and has_inserts_only tells of another
-            when order_before is not null then 'superseded'
+            when `order before` is not null then 'superseded'
             {%- endif %}
-            when change_order < batch_order or change_order < order_before then 'superseded'
+            when `change order` < `batch order` or `change order` < `order before` then 'superseded'
             else 'applied'
         end as verdict,
         -- decided by less than the sequence, in its batch or against what there was
         coalesce(
-            change_order < batch_order and change_sequence_number = batch_order.change_sequence_number, false
+            `change order` < `batch order` and change_sequence_number = `batch order`.change_sequence_number, false
         ) or coalesce(
-            change_order <> order_before and change_sequence_number = order_before.change_sequence_number, false
+            `change order` <> `order before` and change_sequence_number = `order before`.change_sequence_number, false
         ) as is_tied,
         is_new_key,
         {{ arriving.log_batch }} as log_batch
@@ -98,11 +84,7 @@
 {%- endmacro -%}
 
 {%- macro _judged_partial_images(arrivals, standing, arriving, key, columns) -%}
-    {%- set values = entity_columns(arriving.entity) | map(attribute='name') | reject('in', key) | list -%}
-    {%- set by_key -%}
-        {%- for column in key %}ordered.{{ column }}{{ ', ' if not loop.last }}{% endfor -%}
-    {%- endset -%}
-    {%- set sides = ['is_there', 'is_gone'] + values -%}
+    {%- set groups = column_groups(arriving) -%}
     {%- set truncated = truncated_below(arriving, '>=') if arriving.truncates else none %}
     with
 
@@ -110,7 +92,7 @@
 
         select
             *,
-            case when rejection_reason is null then {{ total_order(arrivals) }} end as change_order
+            case when rejection_reason is null then {{ total_order(arrivals) }} end as `change order`
         from {{ arrivals }}
 
     ),
@@ -120,13 +102,13 @@
 
         select
             *,
-            case when not is_deleted then change_order end as order_of_is_there,
-            case when is_deleted then change_order end as order_of_is_gone,
-            {%- for column in values %}
+            case when not is_deleted then `change order` end as `order there`,
+            case when is_deleted then `change order` end as `order gone`
+            {%- for group in groups %},
             case
-                when not is_deleted and (present_columns is null or array_contains(present_columns, '{{ column }}'))
-                    then change_order
-            end as order_of_{{ column }}{{ ',' if not loop.last }}
+                when not is_deleted and (present_columns is null or array_contains(present_columns, '{{ group[0] }}'))
+                    then `change order`
+            end as `order of {{ group[0] }}`
             {%- endfor %}
         from ordered
 
@@ -136,49 +118,55 @@
 
         select
             ordered.*,
-            not coalesce({{ standing }}.is_merged, false) as is_new_key,
-            {{ _follows_its_like(by_key) | indent(12) }} as is_copy,
+            not coalesce({{ standing }}.`is merged`, false) as is_new_key,
+            {{ _follows_its_like(key) | indent(12) }} as `is copy`,
             -- the latest of its batch, and the latest there was before its batch
-            struct(
-                {%- for side in sides %}
-                max(ordered.order_of_{{ side }}) over (
-                    partition by {{ by_key }}
-                    order by unix_micros(ordered.landed_at)
-                    range between current row and current row
-                ) as {{ side }}{{ ',' if not loop.last }}
-                {%- endfor %}
-            ) as batch,
-            struct(
-                {%- for side in sides %}
-                greatest(
-                    {{ standing }}.order_of_{{ side }},
-                    max(ordered.order_of_{{ side }}) over (
-                        partition by {{ by_key }}
-                        order by unix_micros(ordered.landed_at)
-                        range between unbounded preceding and 1 preceding
-                    )
-                ) as {{ side }}{{ ',' if not loop.last }}
-                {%- endfor %}
-            ) as earlier
+            {%- for side in ['there', 'gone'] %}
+            max(ordered.`order {{ side }}`) over of_batch as `batch {{ side }}`,
+            greatest(
+                {{ standing }}.`order {{ side }}`,
+                max(ordered.`order {{ side }}`) over before_batch
+            ) as `{{ side }} before`,
+            {%- endfor %}
+            {%- for group in groups %}
+            max(ordered.`order of {{ group[0] }}`) over of_batch as `batch of {{ group[0] }}`,
+            max(ordered.`order of {{ group[0] }}`) over before_batch as `arrived of {{ group[0] }}`,
+            {{ standing }}.`orders of {{ group[0] }}`,
+            {%- endfor %}
+            {{ arriving.log_batch }} as log_batch
         from sided as ordered
-        left join {{ standing }}
-            on
-                {%- for column in key %}
-                {{ 'and ' if not loop.first }}ordered.{{ column }} = {{ standing }}.{{ column }}
-                {%- endfor %}
+        {{- _with_standing(standing, key) }}
+        {{- _windows_of_batches(key) }}
+
+    ),
+
+    -- columns that arrive together may stand with several orders
+    compared as (
+
+        select
+            *
+            {%- for group in groups %},
+            case
+                when `orders of {{ group[0] }}` is null then array(`arrived of {{ group[0] }}`)
+                else transform(`orders of {{ group[0] }}`, `order before` -> greatest(`order before`, `arrived of {{ group[0] }}`))
+            end as `before of {{ group[0] }}`
+            {%- endfor %}
+        from ranked
 
     )
 
     select
         {%- for column in columns %}
-        {{ column }},
+        `{{ column }}`,
         {%- endfor %}
         case
             when rejection_reason is not null then 'rejected'
-            when is_copy or exists(
-                array({% for side in sides %}earlier.{{ side }}{{ ', ' if not loop.last }}{% endfor %}),
-                met -> met = change_order
-            ) then 'duplicate'
+            when `is copy`
+                or `change order` in (`there before`, `gone before`)
+                {%- for group in groups %}
+                or array_contains(`before of {{ group[0] }}`, `change order`)
+                {%- endfor %}
+                then 'duplicate'
             {%- if truncated %}
             when change_type = 'truncate'
                 and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
@@ -187,25 +175,29 @@
             {%- endif %}
             -- a delete counts while it is the latest one and some column is older than it
             when is_deleted
-                and change_order >= batch.is_gone
-                and coalesce(change_order > earlier.is_gone, true)
+                and `change order` >= `batch gone`
+                and coalesce(`change order` > `gone before`, true)
                 and (
-                    {%- for column in values %}
-                    {{ 'or ' if not loop.first }}coalesce(greatest(batch.{{ column }}, earlier.{{ column }}) < change_order, true)
+                    {%- for group in groups %}
+                    {{ 'or ' if not loop.first }}exists(
+                        `before of {{ group[0] }}`,
+                        `order before` -> coalesce(greatest(`batch of {{ group[0] }}`, `order before`) < `change order`, true)
+                    )
                     {%- else %}
-                    coalesce(greatest(batch.is_there, earlier.is_there) < change_order, true)
+                    coalesce(greatest(`batch there`, `there before`) < `change order`, true)
                     {%- endfor %}
                 )
                 then 'applied'
             -- a live row counts while it is later than every delete and the latest for at least one column
             when not is_deleted
-                and coalesce(change_order > greatest(batch.is_gone, earlier.is_gone), true)
+                and coalesce(`change order` > greatest(`batch gone`, `gone before`), true)
                 and (
-                    {%- for side in ['is_there'] + values %}
-                    {{ 'or ' if not loop.first }}(
-                        order_of_{{ side }} is not null
-                        and change_order >= batch.{{ side }}
-                        and coalesce(change_order > earlier.{{ side }}, true)
+                    (`change order` >= `batch there` and coalesce(`change order` > `there before`, true))
+                    {%- for group in groups %}
+                    or (
+                        `order of {{ group[0] }}` is not null
+                        and `change order` >= `batch of {{ group[0] }}`
+                        and exists(`before of {{ group[0] }}`, `order before` -> coalesce(`change order` > `order before`, true))
                     )
                     {%- endfor %}
                 )
@@ -213,26 +205,56 @@
             else 'superseded'
         end as verdict,
         -- decided by less than the sequence, in its batch or against what there was
-        rejection_reason is null and exists(
-            array(
-                {%- for side in sides %}
-                case when order_of_{{ side }} is not null then batch.{{ side }} end,
-                case when order_of_{{ side }} is not null then earlier.{{ side }} end{{ ',' if not loop.last }}
+        rejection_reason is null and coalesce(exists(
+            flatten(array(
+                {%- for side in ['there', 'gone'] %}
+                if(`order {{ side }}` is not null, array(`batch {{ side }}`, `{{ side }} before`), array()),
                 {%- endfor %}
-            ),
-            met -> met <> change_order and met.change_sequence_number = change_sequence_number
-        ) as is_tied,
+                {%- for group in groups %}
+                if(`order of {{ group[0] }}` is not null, array_append(`before of {{ group[0] }}`, `batch of {{ group[0] }}`), array())
+                {{- ',' if not loop.last }}
+                {%- endfor %}
+            )),
+            `other order` -> `other order` <> `change order`
+                and `other order`.change_sequence_number = change_sequence_number
+        ), false) as is_tied,
         is_new_key,
-        {{ arriving.log_batch }} as log_batch
-    from ranked
+        log_batch
+    from compared
 {%- endmacro -%}
 
-{%- macro _follows_its_like(by_key) -%}
+{%- macro _with_standing(standing, key) %}
+        left join {{ standing }}
+            on
+                {%- for column in key %}
+                {{ 'and ' if not loop.first }}ordered.`{{ column }}` = {{ standing }}.`{{ column }}`
+                {%- endfor %}
+{%- endmacro -%}
+
+{%- macro _windows_of_batches(key) %}
+        window
+            of_batch as (
+                partition by {{ _of_ordered(key) }}
+                order by unix_micros(ordered.landed_at)
+                range between current row and current row
+            ),
+            before_batch as (
+                partition by {{ _of_ordered(key) }}
+                order by unix_micros(ordered.landed_at)
+                range between unbounded preceding and 1 preceding
+            )
+{%- endmacro -%}
+
+{%- macro _of_ordered(key) -%}
+ordered.`{{ key | join('`, ordered.`') }}`
+{%- endmacro -%}
+
+{%- macro _follows_its_like(key) -%}
 -- every window goes over one sort
-lag(struct(ordered.landed_at, ordered.change_order)) over (
-    partition by {{ by_key }}
+lag(struct(ordered.landed_at, ordered.`change order`)) over (
+    partition by {{ _of_ordered(key) }}
     order by
-        unix_micros(ordered.landed_at), ordered.change_order,
+        unix_micros(ordered.landed_at), ordered.`change order`,
         ordered.feed, ordered.source_file, ordered.source_line
-) <=> struct(ordered.landed_at, ordered.change_order)
+) <=> struct(ordered.landed_at, ordered.`change order`)
 {%- endmacro -%}

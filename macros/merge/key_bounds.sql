@@ -1,11 +1,11 @@
 {%- macro key_bounds(entity, rows, side) -%}
     {%- set bounds = [] -%}
     {%- for column in _bounded_columns(entity) -%}
-        {%- set least = rows | map(attribute='least_' ~ column.name) | reject('none') | min(case_sensitive=true) -%}
-        {%- set greatest = rows | map(attribute='greatest_' ~ column.name) | reject('none') | max(case_sensitive=true) -%}
+        {%- set least = rows | map(attribute='least ' ~ column.name) | reject('none') | min(case_sensitive=true) -%}
+        {%- set greatest = rows | map(attribute='greatest ' ~ column.name) | reject('none') | max(case_sensitive=true) -%}
         {%- if least is defined and greatest is defined -%}
             {%- do bounds.append(
-                side ~ '.' ~ column.name ~ ' between ' ~ _literal(least, column.data_type) ~ ' and '
+                side ~ '.`' ~ column.name ~ '` between ' ~ _literal(least, column.data_type) ~ ' and '
                 ~ _literal(greatest, column.data_type)
             ) -%}
         {%- endif -%}

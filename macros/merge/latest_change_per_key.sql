@@ -8,11 +8,11 @@
     {%- if entity_setting(entity, 'partial_images', false) -%}
         {{- folded_changes(changes, entity, standing) -}}
     {%- else -%}
-    select latest.*
+    select `latest row`.*
     from (
-        select max_by(struct({{ changes }}.*), {{ total_order(changes) }}) as latest
+        select max_by(struct({{ changes }}.*), {{ total_order(changes) }}) as `latest row`
         from {{ changes }}
-        group by {{ entity_key(entity) | join(', ') }}
+        group by `{{ entity_key(entity) | join('`, `') }}`
     )
     {%- endif -%}
 {%- endmacro -%}

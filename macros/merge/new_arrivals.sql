@@ -7,9 +7,10 @@
 
     {% endif -%}
     select
-        {%- for column in columns | map(attribute='name') | list + contract_columns() %}
-        {{ column }}{{ ',' if not loop.last }}
+        {%- for column in columns %}
+        `{{ column.name }}`,
         {%- endfor %}
+        {{ contract_columns() | join(',\n        ') }}
     from {{ source.relation }}
     where landing_batch > {{ source.mark }}
     {%- if source.newest is defined %}

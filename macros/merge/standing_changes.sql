@@ -1,38 +1,67 @@
 {%- macro standing_changes(arrivals, arriving) -%}
     {%- set key = entity_key(arriving.entity) -%}
     {%- set is_partial = entity_setting(arriving.entity, 'partial_images', false) -%}
-    {%- set values = entity_columns(arriving.entity) | map(attribute='name') | reject('in', key) | list -%}
     {%- if not key -%}
     -- no key: nothing stands against a record
     select 1 as nothing where false
     {%- elif not arriving.standing -%}
     select
         {%- for column in key %}
-        {{ column }},
+        `{{ column }}`,
         {%- endfor %}
         {%- if is_partial %}
-        {%- for side in ['is_there', 'is_gone'] + values %}
-        {{ total_order(arrivals) }} as order_of_{{ side }},
+        {{ total_order(arrivals) }} as `order there`,
+        {{ total_order(arrivals) }} as `order gone`,
+        {%- for group in column_groups(arriving) %}
+        array({{ total_order(arrivals) }}) as `orders of {{ group[0] }}`,
         {%- endfor %}
         {%- else %}
-        {{ total_order(arrivals) }} as standing_order,
+        {{ total_order(arrivals) }} as `standing order`,
         {%- endif %}
-        true as is_merged
+        true as `is merged`
     from {{ arrivals }}
     where false
+    {%- elif is_partial -%}
+    select
+        {%- for column in key %}
+        `{{ column }}`,
+        {%- endfor %}
+        `order there`,
+        `order gone`,
+        {%- for group in column_groups(arriving) %}
+        case
+            when size(`column orders`) = 0 then array(`order of whole rows`)
+            else array_distinct(transform(
+                array('{{ group | join("', '") }}'),
+                `each column` -> greatest(
+                    `order of whole rows`, array_max(transform(`column orders`, `each row` -> `each row`[`each column`]))
+                )
+            ))
+        end as `orders of {{ group[0] }}`,
+        {%- endfor %}
+        `is merged`
+    from (
+    {{ _standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
+    )
     {%- else -%}
+    {{ _standing_of_keys(arrivals, arriving, key, is_partial) }}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _standing_of_keys(arrivals, arriving, key, is_partial) -%}
     select{{ broadcast_hint('arriving_keys', arriving.rows) }}
         {%- for column in key %}
-        standing.{{ column }},
+        standing.`{{ column }}`,
         {%- endfor %}
         {%- if is_partial %}
-        {%- for side in ['is_there', 'is_gone'] + values %}
-        max(standing.order_of_{{ side }}) as order_of_{{ side }},
-        {%- endfor %}
+        max(standing.`order there`) as `order there`,
+        max(standing.`order gone`) as `order gone`,
+        max(standing.`order there`) filter (where standing.`column orders` is null) as `order of whole rows`,
+        collect_list(standing.`column orders`) as `column orders`,
         {%- else %}
-        max({{ total_order('standing') }}) as standing_order,
+        max({{ total_order('standing') }}) as `standing order`,
         {%- endif %}
-        max(standing.is_merged) as is_merged
+        max(standing.`is merged`) as `is merged`
     from (
         {%- for relation in arriving.standing %}
         {%- set is_merged = relation.where is none %}
@@ -41,18 +70,18 @@
         {%- endif %}
         select
             {%- for column in key %}
-            {{ column }},
+            `{{ column }}`,
             {%- endfor %}
             {%- if is_partial %}
-            {%- for side in ['is_there', 'is_gone'] + values %}
-            {{ order_of_side('held', side, is_merged) | indent(12) }} as order_of_{{ side }},
-            {%- endfor %}
+            {{ order_of_side('held', 'is_there', is_merged) | indent(12) }} as `order there`,
+            {{ order_of_side('held', 'is_gone', is_merged) | indent(12) }} as `order gone`,
+            {{ 'column_orders' if is_merged else _orders_of_present_columns('held') }} as `column orders`,
             {%- else %}
             change_sequence_number,
             is_deleted,
             change_hash,
             {%- endif %}
-            {{ 'true' if is_merged else 'false' }} as is_merged
+            {{ 'true' if is_merged else 'false' }} as `is merged`
         from {{ relation.name }} as held
         {%- if relation.where is not none %}
         where {{ relation.where }}
@@ -65,17 +94,20 @@
     ) as standing
     -- the big table is read once, narrow, where its files may have the keys, and never shuffled
     left semi join (
-        select {{ key | join(', ') }}
+        select `{{ key | join('`, `') }}`
         from {{ arrivals }}
         where rejection_reason is null
     ) as arriving_keys
         on
             {%- for column in key %}
-            {{ 'and ' if not loop.first }}standing.{{ column }} = arriving_keys.{{ column }}
+            {{ 'and ' if not loop.first }}standing.`{{ column }}` = arriving_keys.`{{ column }}`
             {%- endfor %}
     group by
         {%- for column in key %}
-        standing.{{ column }}{{ ',' if not loop.last }}
+        standing.`{{ column }}`{{ ',' if not loop.last }}
         {%- endfor %}
-    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _orders_of_present_columns(change) -%}
+map_from_arrays({{ change }}.present_columns, array_repeat({{ total_order(change) }}, size({{ change }}.present_columns)))
 {%- endmacro -%}

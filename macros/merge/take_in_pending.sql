@@ -9,7 +9,7 @@
             -- confines the merge to the few pending files
             pending.is_pending
             {%- for column in key %}
-            and pending.{{ column }} = change.{{ column }}
+            and pending.`{{ column }}` = change.`{{ column }}`
             {%- endfor %}
     {%- if entity_setting(entity, 'partial_images', false) %}
     -- the change is folded with what was there
@@ -18,7 +18,7 @@
     when matched and {{ total_order('change') }} > {{ total_order('pending') }} then update set
     {%- endif %}
         {%- for column in merged_columns(entity) if column not in ('is_pending', 'is_new') %}
-        {{ column }} = change.{{ column }}{{ ',' if not loop.last }}
+        `{{ column }}` = change.`{{ column }}`{{ ',' if not loop.last }}
         {%- endfor %}
     when not matched then insert *
 {%- endmacro -%}

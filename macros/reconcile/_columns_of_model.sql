@@ -53,26 +53,26 @@
     {{ return('(select * from ' ~ relation ~ ' where ' ~ where ~ ')' if where else relation) }}
 {%- endmacro -%}
 
-{%- macro _with_names_of_the_source(export, names) -%}
-    {%- set own = names | map('lower') | select('in', stored_columns()) | list -%}
-    {%- if not execute or not own -%}
+{%- macro _with_names_of_the_source(export) -%}
+    {#- A staging model has the columns of its entity by their names inside the project, beside the project's own. -#}
+    {%- set entity = (export.identifier if export.identifier is defined else '').split('__')[1:] | join('__') -%}
+    {%- if not execute or ('model.' ~ project_name ~ '.' ~ entity ~ '_changes') not in graph.nodes -%}
         {{ return(export) }}
     {%- endif -%}
-    {#- A staging model holds a column of such a name as source_<name>, beside the project's own; other exports do not. -#}
-    {%- set there = adapter.get_columns_in_relation(export) | map(attribute='name') | map('lower') | list -%}
     {%- set renamed = [] -%}
-    {%- for name in own if 'source_' ~ name in there -%}
-        {%- do renamed.append(name) -%}
+    {%- for column in entity_columns(entity) if column.own_name != column.name -%}
+        {%- do renamed.append(column) -%}
     {%- endfor -%}
     {%- if not renamed -%}
         {{ return(export) }}
     {%- endif -%}
-    {%- set hidden = renamed | select('in', there) | list -%}
+    {%- set there = adapter.get_columns_in_relation(export) | map(attribute='name') | list -%}
+    {%- set hidden = renamed | map(attribute='own_name') | select('in', there) | list -%}
     (
         select
-            *{{ ' except (' ~ hidden | join(', ') ~ ')' if hidden }}
-            {%- for name in renamed %},
-            source_{{ name }} as {{ name }}
+            *{{ ' except (`' ~ hidden | join('`, `') ~ '`)' if hidden }}
+            {%- for column in renamed %},
+            `{{ column.name }}` as `{{ column.own_name }}`
             {%- endfor %}
         from {{ export }}
     )

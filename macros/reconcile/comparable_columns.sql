@@ -82,7 +82,7 @@
 {%- endmacro -%}
 
 {%- macro _cast_to(name, own_type, type) -%}
-{{ return(name if own_type == type else 'cast(' ~ name ~ ' as ' ~ type ~ ')') }}
+{{ return('`' ~ name ~ '`' if own_type == type else 'cast(`' ~ name ~ '` as ' ~ type ~ ')') }}
 {%- endmacro -%}
 
 {%- macro _comparable(value, type, depth=0) -%}

@@ -26,9 +26,7 @@
     {%- set declared = _columns_of_model(model.relation_name, key) -%}
     {%- set names = key + (arguments.get('columns') or declared) | reject('in', key + skipped) | list -%}
     {%- set lake = model.relation_name | string -%}
-    {%- set truth = _with_names_of_the_source(
-        api.Relation.create(schema=export.schema, identifier=export.alias), names
-    ) -%}
+    {%- set truth = _with_names_of_the_source(api.Relation.create(schema=export.schema, identifier=export.alias)) -%}
     {%- set columns = comparable_columns(lake, truth, names, _declared_rules(lake)) -%}
     {%- set has_log = graph.nodes.values() | selectattr('resource_type', 'eq', 'model')
         | selectattr('name', 'eq', model.name ~ '_changes') | list | length > 0 -%}
@@ -56,7 +54,7 @@
         'raw': source.raw | string if source.raw else none,
         'positions': source.positions,
         'log': log | string if has_log else none,
-        'log_key': dict(zip(_own_names(model.name, entity_key(model.name)), entity_key(model.name))) if has_history else {},
+        'log_key': _log_key(model.name) if has_history else {},
         'sequence': sequence_of_position('position', source.positions) if source.positions else none,
         'rows_at_position': _rows_at_position(model, marks.position) if has_history else none,
         'rows_of_log': rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
@@ -76,13 +74,16 @@
     {%- set entity = model.name -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
     {%- set key = entity_key(entity) -%}
+    {%- set columns = entity_columns(entity) -%}
+    {%- set names = '`' ~ columns | map(attribute='own_name') | join('`, `') ~ '`' -%}
+    {%- set names_of_key = '`' ~ _log_key(entity) | join('`, `') ~ '`' -%}
 with
 
 -- what has changed since then
 changed_since as (
 
     select distinct
-        {%- for column in key %}
+        {%- for column in columns if column.name in key %}
         {{ _as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}
@@ -99,19 +100,20 @@ as_they_were as (
 
 )
 
-select {{ _own_names(entity) | join(', ') }}
+select {{ names }}
 from {{ model.relation_name }}
-left anti join changed_since using ({{ _own_names(entity, key) | join(', ') }})
+left anti join changed_since using ({{ names_of_key }})
 
 union all
 
-select {{ _own_names(entity) | join(', ') }}
+select {{ names }}
 from as_they_were
-left semi join changed_since using ({{ _own_names(entity, key) | join(', ') }})
+left semi join changed_since using ({{ names_of_key }})
 {%- endmacro -%}
 
 {%- macro _versions_between(model, start, end) -%}
     {%- set entity = model.name -%}
+    {%- set columns = entity_columns(entity) -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
     {%- set accepted %}rejection_reason is null
     and change_sequence_number >= '{{ start }}0'
@@ -128,33 +130,35 @@ before as (
 )
 
 select
-    {{ _own_names(entity) | join(', ') }},
-    false as is_gone,
-    true as is_before,
-    true as is_whole,
-    {{ truncated }} as is_truncated
+    `{{ columns | map(attribute='own_name') | join('`, `') }}`,
+    false as `is gone`,
+    true as `is before`,
+    true as `is whole`,
+    {{ truncated }} as `is truncated`
 from before
 
 union all
 
 select
-    {%- for column in entity_columns(entity) %}
-    {{ _as_own_name(column.name) }},
+    {%- for column in columns %}
+    {{ _as_own_name(column) }},
     {%- endfor %}
-    is_deleted as is_gone,
-    false as is_before,
-    {{ 'present_columns is null' if entity_setting(entity, 'partial_images', false) else 'true' }} as is_whole,
-    {{ truncated }} as is_truncated
+    is_deleted as `is gone`,
+    false as `is before`,
+    {{ 'present_columns is null' if entity_setting(entity, 'partial_images', false) else 'true' }} as `is whole`,
+    {{ truncated }} as `is truncated`
 from {{ log }}
 where
     change_type <> 'truncate'
     and {{ accepted }}
 {%- endmacro -%}
 
-{%- macro _own_names(entity, names=none) -%}
-    {%- set own = [] -%}
-    {%- for name in names or entity_columns(entity) | map(attribute='name') -%}
-        {%- do own.append(own_name(name)) -%}
+{%- macro _log_key(entity) -%}
+    {#- The names of the key's columns in the mart, each with its name in the log. -#}
+    {%- set key = entity_key(entity) -%}
+    {%- set names = {} -%}
+    {%- for column in entity_columns(entity) if column.name in key -%}
+        {%- do names.update({column.own_name: column.name}) -%}
     {%- endfor -%}
-    {{ return(own) }}
+    {{ return(names) }}
 {%- endmacro -%}

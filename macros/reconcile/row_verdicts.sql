@@ -16,41 +16,41 @@ compared as (
 
     select
         {%- for column in keys %}
-        coalesce(lake.{{ column.name }}, export.{{ column.name }}) as {{ column.name }},
+        coalesce(lake.`{{ column.name }}`, export.`{{ column.name }}`) as `{{ column.name }}`,
         {%- endfor %}
         case
-            when lake.row_count is null then 'missing_in_lake'
-            when export.row_count is null then 'extra_in_lake'
-            when lake.row_count > export.row_count then 'duplicate_in_lake'
-            when lake.row_count < export.row_count then 'duplicate_in_export'
+            when lake.`row count` is null then 'missing_in_lake'
+            when export.`row count` is null then 'extra_in_lake'
+            when lake.`row count` > export.`row count` then 'duplicate_in_lake'
+            when lake.`row count` < export.`row count` then 'duplicate_in_export'
             {%- if values %}
-            when not lake.compared_values <=> export.compared_values then 'value_differs'
+            when not lake.`compared values` <=> export.`compared values` then 'value_differs'
             {%- endif %}
             else 'equal'
-        end as verdict,
+        end as `row verdict`,
         {%- if values %}
         case
-            when lake.row_count = export.row_count and not lake.compared_values <=> export.compared_values
+            when lake.`row count` = export.`row count` and not lake.`compared values` <=> export.`compared values`
                 then array_compact(array(
                     {%- for column in values %}
-                    if(not lake.compared_values.{{ column.name }} <=> export.compared_values.{{ column.name }}, '{{ column.name }}', null)
+                    if(not lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`, '{{ column.name }}', null)
                     {{- ',' if not loop.last }}
                     {%- endfor %}
                 ))
             else array()
-        end as differing_columns,
+        end as `differing columns`,
         {%- else %}
-        cast(array() as array<string>) as differing_columns,
+        cast(array() as array<string>) as `differing columns`,
         {%- endif %}
         {%- if by_rules %}
         case
-            when lake.row_count = export.row_count and not lake.delivered_values <=> export.delivered_values
+            when lake.`row count` = export.`row count` and not lake.`delivered values` <=> export.`delivered values`
                 then array_compact(array(
                     {%- for column in by_rules %}
                     if(
-                        not lake.delivered_values.{{ column.name }} <=> export.delivered_values.{{ column.name }}
+                        not lake.`delivered values`.`{{ column.name }}` <=> export.`delivered values`.`{{ column.name }}`
                         {%- if column in values %}
-                        and lake.compared_values.{{ column.name }} <=> export.compared_values.{{ column.name }}
+                        and lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`
                         {%- endif %},
                         '{{ column.name }}',
                         null
@@ -59,23 +59,23 @@ compared as (
                     {%- endfor %}
                 ))
             else array()
-        end as columns_equal_by_rule,
+        end as `columns equal by rule`,
         {%- endif %}
-        coalesce(lake.row_count, 0) as lake_rows,
-        coalesce(export.row_count, 0) as export_rows,
-        {%- set content = 'delivered_values' if by_rules else 'compared_values' %}
+        coalesce(lake.`row count`, 0) as `lake rows`,
+        coalesce(export.`row count`, 0) as `export rows`,
+        {%- set content = 'delivered values' if by_rules else 'compared values' %}
         {%- if values or by_rules %}
-        lake.{{ content }} as lake_values,
-        export.{{ content }} as export_values
+        lake.`{{ content }}` as `lake values`,
+        export.`{{ content }}` as `export values`
         {%- else %}
-        cast(null as array<string>) as lake_values,
-        cast(null as array<string>) as export_values
+        cast(null as array<string>) as `lake values`,
+        cast(null as array<string>) as `export values`
         {%- endif %}
     from lake
     full outer join export
         on
             {%- for column in keys %}
-            {{ 'and ' if not loop.first }}lake.{{ column.name }} <=> export.{{ column.name }}
+            {{ 'and ' if not loop.first }}lake.`{{ column.name }}` <=> export.`{{ column.name }}`
             {%- endfor %}
 
 )
@@ -87,19 +87,19 @@ select * from compared
     {%- set form = side ~ '_by_rules' -%}
     {%- set rows = [] -%}
     {%- if values -%}
-        {%- do rows.append([_struct_of(values, form), 'compared_values']) -%}
+        {%- do rows.append([_struct_of(values, form), 'compared values']) -%}
     {%- endif -%}
     {%- if columns | selectattr('rules') | list -%}
-        {%- do rows.append([_struct_of(columns, side), 'delivered_values']) -%}
+        {%- do rows.append([_struct_of(columns, side), 'delivered values']) -%}
     {%- endif -%}
     select
         {%- for column in keys %}
-        {{ column[form] }}{{ ' as ' ~ column.name if column[form] != column.name }},
+        {{ column[form] }}{{ ' as `' ~ column.name ~ '`' if column[form] != '`' ~ column.name ~ '`' }},
         {%- endfor %}
         {%- for row, name in rows %}
-        {{ 'array(' ~ row ~ ')' if has_unique_keys else 'sort_array(collect_list(' ~ row ~ '))' }} as {{ name }},
+        {{ 'array(' ~ row ~ ')' if has_unique_keys else 'sort_array(collect_list(' ~ row ~ '))' }} as `{{ name }}`,
         {%- endfor %}
-        {{ '1L' if has_unique_keys else 'count(*)' }} as row_count
+        {{ '1L' if has_unique_keys else 'count(*)' }} as `row count`
     from {{ relation }}
     {%- if not has_unique_keys %}
     group by
@@ -112,43 +112,48 @@ select * from compared
 {%- macro _struct_of(columns, form) -%}
     {%- set fields = [] -%}
     {%- for column in columns -%}
-        {%- do fields.append(column[form] if column[form] == column.name else column[form] ~ ' as ' ~ column.name) -%}
+        {%- do fields.append(column[form] ~ (' as `' ~ column.name ~ '`' if column[form] != '`' ~ column.name ~ '`' else '')) -%}
     {%- endfor -%}
     {{ return('struct(\n            ' ~ fields | join(',\n            ') ~ '\n        )') }}
 {%- endmacro -%}
 
-{%- macro _with_masks(verdicts, key, columns, sensitive) -%}
-    {%- if not sensitive -%}
-        {{ return(verdicts) }}
-    {%- endif -%}
+{%- macro _failing_rows(verdicts, key, columns, sensitive) -%}
+    {#- In names that a table can have, for dbt may keep the rows; the columns of the table stand in structs. -#}
     {%- set names = columns | map(attribute='name') | list -%}
     {%- set keys = key or names -%}
+    {%- set by_rules = columns | selectattr('rules') | list -%}
     {#- what row_verdicts hands on of a row -#}
-    {%- set kept = names if columns | selectattr('rules') | list else names | reject('in', keys) | list -%}
+    {%- set kept = names if by_rules else names | reject('in', keys) | list -%}
 select
-    {%- for name in keys %}
-    {{ _masked(name, name, sensitive) }},
-    {%- endfor %}
-    * except ({{ keys | join(', ') }}, lake_values, export_values)
-    {%- for side in ['lake_values', 'export_values'] %},
-    {%- if kept %}
-    transform({{ side }}, held -> struct(
-        {%- for name in kept %}
-        {{ _masked('held.' ~ name, name, sensitive) }}{{ ',' if not loop.last }}
+    struct(
+        {%- for name in keys %}
+        {{ _masked('`' ~ name ~ '`', name, sensitive) }}{{ ',' if not loop.last }}
         {%- endfor %}
-    )) as {{ side }}
+    ) as key,
+    `row verdict` as verdict,
+    `differing columns` as differing_columns,
+    {%- if by_rules %}
+    `columns equal by rule` as columns_equal_by_rule,
+    {%- endif %}
+    `lake rows` as lake_rows,
+    `export rows` as export_rows,
+    {%- for side in ['lake', 'export'] %}
+    {%- if kept | select('in', sensitive) | list %}
+    transform(`{{ side }} values`, `held row` -> struct(
+        {%- for name in kept %}
+        {{ _masked('`held row`.`' ~ name ~ '`', name, sensitive) }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    )) as {{ side }}_values{{ ',' if not loop.last }}
     {%- else %}
-    {{ side }}
+    `{{ side }} values` as {{ side }}_values{{ ',' if not loop.last }}
     {%- endif %}
     {%- endfor %}
 from (
 {{ verdicts }}
 )
+where `row verdict` <> 'equal'
 {%- endmacro -%}
 
 {%- macro _masked(value, name, sensitive) -%}
-    {{ return(
-        "if(" ~ value ~ " is null, null, '•••') as " ~ name if name in sensitive
-        else value ~ (' as ' ~ name if value != name else '')
-    ) }}
+    {{ return("if(" ~ value ~ " is null, null, '•••') as `" ~ name ~ '`' if name in sensitive else value) }}
 {%- endmacro -%}

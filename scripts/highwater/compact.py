@@ -3,6 +3,7 @@
 from highwater import dbt
 from highwater.errors import CheckError
 from highwater.rebuild import PENDING, key_of, merged_table
+from highwater.spark import quoted
 
 FOLDED = "column_orders"
 
@@ -68,8 +69,8 @@ def differing_rows(spark, table: str, version: int) -> int:
     """
     merged = f"lake.{table}_merged"
     columns = [name for name in spark.table(merged).columns if name not in ("is_pending", "is_new")]
-    compared = ", ".join(f"array_sort(map_entries({FOLDED}))" if name == FOLDED else name for name in columns)
-    same_key = " and ".join(f"pending.{name} = base.{name}" for name in key_of(table))
+    compared = ", ".join(f"array_sort(map_entries({FOLDED}))" if name == FOLDED else quoted(name) for name in columns)
+    same_key = " and ".join(f"pending.{quoted(name)} = base.{quoted(name)}" for name in key_of(table))
 
     def rows(at=""):
         return f"""(

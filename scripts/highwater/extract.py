@@ -78,12 +78,12 @@ RECORD_ROWS = """
         elsif pg_trigger_depth() > 1 or current_setting('highwater.in_turn', true) = 'on' then
             perform set_config('highwater.in_turn', 'on', true);
             if tg_op = 'DELETE' or tg_op = 'UPDATE' and not ({same_key}) then
-                row_now := (select to_jsonb(own) from {source} as own where {as_old});
+                row_now := (select to_jsonb(own.*) from {source} as own where {as_old});
                 insert into {changelog} (change_type, row_before, row_after)
                 values (case when row_now is null then 'delete' else 'update' end, to_jsonb(old), row_now);
             end if;
             if tg_op <> 'DELETE' then
-                row_now := (select to_jsonb(own) from {source} as own where {as_new});
+                row_now := (select to_jsonb(own.*) from {source} as own where {as_new});
                 insert into {changelog} (change_type, row_before, row_after)
                 values (case when row_now is null then 'delete' else lower(tg_op) end, to_jsonb(new), row_now);
             end if;
@@ -600,7 +600,7 @@ def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, fol
     if not int(waiting):
         return []
     record = RECORD.format(
-        capture=capture.number, number=last + 1, kind="'update'", at="now()", before="null", after="to_jsonb(source)"
+        capture=capture.number, number=last + 1, kind="'update'", at="now()", before="null", after="to_jsonb(source.*)"
     )
     query = (
         f"select row_number() over () as source_line, {record} as record from {names.source} as source where {where}"
@@ -659,7 +659,7 @@ def disable(spark, name: str) -> str:
 def _baseline(names: Names, capture: Capture) -> str:
     """Every row of the table; a later capture first empties the table of what an earlier one left."""
     record = RECORD.format(
-        capture=capture.number, number=0, kind="'baseline'", at="now()", before="null", after="to_jsonb(source)"
+        capture=capture.number, number=0, kind="'baseline'", at="now()", before="null", after="to_jsonb(source.*)"
     )
     rows = f"select row_number() over () + 1 as source_line, {record} as record from {names.source} as source"
     if capture.number == 1:

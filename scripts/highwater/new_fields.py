@@ -8,6 +8,7 @@ import yaml
 from highwater import dbt
 from highwater.add_table import column_in_other_letters, in_yaml, parse_columns
 from highwater.feeds import FAST_LOADER
+from highwater.spark import quoted
 
 FIRST_OF_CONTRACT = "      - name: change_sequence_number\n"
 FIRST_OF_VERSION = "      - name: valid_from_sequence\n"
@@ -66,7 +67,7 @@ def _add(spark, entity: str, field: str) -> None:
         _insert(path, f"      - name: {in_yaml(column.version_name)}\n{described}", FIRST_OF_VERSION)
     for table in (f"lake.{entity}_changes", f"lake.{entity}_merged"):
         if spark.catalog.tableExists(table):
-            spark.sql(f"alter table {table} add columns ({column.name} string)")
+            spark.sql(f"alter table {table} add columns ({quoted(column.name)} string)")
 
 
 def _merged(entity: str):

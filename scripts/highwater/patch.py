@@ -35,6 +35,7 @@ from highwater.extract import (
 from highwater.feeds import Feed, declared_feeds
 from highwater.project import patch_mark, set_mark
 from highwater.rebuild import merged_table, settings_of
+from highwater.spark import quoted as quoted_in_spark
 
 POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
     "tinyint": "smallint",
@@ -260,7 +261,9 @@ def _refuse_unbuilt(spark, feed: Feed, names: Names, entity: str) -> None:
 
 
 def _load(chosen, feed: Feed, names: Names, columns: list[Column]) -> None:
-    named = chosen.selectExpr(*(f"`{column.mart_name}` as `{column.field}`" for column in columns))
+    named = chosen.selectExpr(
+        *(f"{quoted_in_spark(column.mart_name)} as {quoted_in_spark(column.field)}" for column in columns)
+    )
     # a text goes into a column of whatever type the table has
     options = connection_settings(feed.name) | {"dbtable": names.patch_rows, "stringtype": "unspecified"}
     try:

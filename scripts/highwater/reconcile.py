@@ -25,6 +25,7 @@ from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
 from highwater.formats import TABLE_IN_FOLDERS
 from highwater.project import lake
+from highwater.spark import quoted
 from highwater.status import WAITING
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
@@ -451,8 +452,8 @@ def _count_rows(spark, plan, found, rows, window, run, buckets, differing, folde
     equal = {"keys": seen["equal"], "lake_rows": seen["equal_lake_rows"], "export_rows": seen["equal_lake_rows"]}
     found.counts["equal"] = {name: value + equal_before for name, value in equal.items()}
     for row in spark.sql(
-        "select verdict, count(*) as keys, sum(lake_rows) as lake_rows, sum(export_rows) as export_rows "
-        f"from {DIFFERENCES} group by verdict"
+        "select `row verdict` as verdict, count(*) as keys, sum(`lake rows`) as lake_rows, "
+        f"sum(`export rows`) as export_rows from {DIFFERENCES} group by `row verdict`"
     ).collect():
         found.counts[row.verdict] = {"keys": row.keys, "lake_rows": row.lake_rows, "export_rows": row.export_rows}
     found.columns = {column: _column_counts(seen, column) for column in found.rules if seen[f"rule_{column}"]}
@@ -465,8 +466,8 @@ def _rows_of_buckets(rows: str, bucket: str, differing: list) -> str:
     numbers = [found.bucket for found in differing]
     return (
         f"(select /*+ broadcast(differing) */ * from {rows} "
-        f"left semi join (select explode(from_json('{numbers}', 'array<bigint>')) as bucket_that_differs) as differing "
-        f"on {bucket} = bucket_that_differs)"
+        f"left semi join (select explode(from_json('{numbers}', 'array<bigint>')) as `differing bucket`) as differing "
+        f"on {bucket} = `differing bucket`)"
     )
 
 
@@ -476,7 +477,7 @@ def _column_counts(seen: dict, column: str) -> dict:
 
 def _kept(spark, plan: dict, parts: dict, folder: str) -> dict:
     """Put the rows of parts aside, to be read again and again; to persist them in memory takes longer."""
-    names = ", ".join(column["name"] for column in plan["columns"])
+    names = ", ".join(quoted(column["name"]) for column in plan["columns"])
     for side, part in parts.items():
         spark.sql(f"select {names} from {part}").write.parquet(f"{folder}/{side}")
         spark.read.parquet(f"{folder}/{side}").createOrReplaceTempView(f"highwater_part_of_{side}")
@@ -493,11 +494,11 @@ def _write_differences_of_unique_keys(spark, plan: dict, parts: dict, folder: st
 
 def _write_differing_keys(spark, plan: dict, parts: dict, folder: str) -> dict:
     """Find the keys that differ by hashes, and gather the rows of these alone: to gather rows costs most."""
-    keys = [f"key_that_differs_{number}" for number, _ in enumerate(plan["key"])]
-    counted = {"keys": "count_if(not differs)", "rows": "sum(if(differs, 0, lake_rows))"}
+    keys = [f"`differing key {number}`" for number, _ in enumerate(plan["key"])]
+    counted = {"keys": "count_if(not `is different`)", "rows": "sum(if(`is different`, 0, `lake rows`))"}
     frame, observation = _observed(spark.sql(_of_parts(plan["keys"], parts)), counted)
-    chosen = [f"{name} as {own}" for name, own in zip(plan["key"], keys, strict=True)]
-    frame.where("differs").selectExpr(*chosen).write.mode("overwrite").parquet(f"{folder}/keys")
+    chosen = [f"{quoted(name)} as {own}" for name, own in zip(plan["key"], keys, strict=True)]
+    frame.where("`is different`").selectExpr(*chosen).write.mode("overwrite").parquet(f"{folder}/keys")
     spark.read.parquet(f"{folder}/keys").createOrReplaceTempView("highwater_differing_keys")
     columns = {column["name"]: column for column in plan["columns"]}
 
@@ -526,17 +527,17 @@ def _observed(frame, counted: dict):
 def _write_differences(spark, plan: dict, parts: dict, folder: str, form: str = "verdicts") -> dict:
     """Write the keys that are not equal to a folder; return the counts of all, taken in the same pass."""
     observed = {
-        "lake_rows": "sum(lake_rows)",
-        "export_rows": "sum(export_rows)",
-        "equal": "count_if(verdict = 'equal')",
-        "equal_lake_rows": "sum(if(verdict = 'equal', lake_rows, 0))",
+        "lake_rows": "sum(`lake rows`)",
+        "export_rows": "sum(`export rows`)",
+        "equal": "count_if(`row verdict` = 'equal')",
+        "equal_lake_rows": "sum(if(`row verdict` = 'equal', `lake rows`, 0))",
     }
     for column in plan["columns"]:
         if column["rules"]:
             name = column["name"]
-            observed[f"rule_{name}"] = f"count_if(array_contains(columns_equal_by_rule, '{name}'))"
+            observed[f"rule_{name}"] = f"count_if(array_contains(`columns equal by rule`, '{name}'))"
     frame, observation = _observed(spark.sql(_of_parts(plan[form], parts)), observed)
-    frame.where("verdict <> 'equal'").write.mode("overwrite").parquet(f"{folder}/{DIFFERENCES}")
+    frame.where("`row verdict` <> 'equal'").write.mode("overwrite").parquet(f"{folder}/{DIFFERENCES}")
     return observation.get
 
 
@@ -561,49 +562,51 @@ def _settle_window(spark, plan: dict, found: Comparison, window: list[str]) -> N
     )
     key = [column for column in plan["columns"] if column["name"] in plan["key"]]
     values = [column for column in plan["columns"] if column["name"] not in plan["key"]]
-    keys = ", ".join(f"{column['lake_by_rules']} as {column['name']}" for column in key)
+    keys = ", ".join(f"{column['lake_by_rules']} as {quoted(column['name'])}" for column in key)
     names = ", ".join(plan["key"])
-    form = ", ".join(f"{column['lake_by_rules']} as {column['name']}" for column in values)
-    compared = "export_values" if not found.rules else None
+    form = ", ".join(f"{column['lake_by_rules']} as {quoted(column['name'])}" for column in values)
+    compared = "`export values`" if not found.rules else None
     group = ", ".join(column["lake_by_rules"] for column in key)
-    whole = f"collect_list(if(is_gone or not is_whole, null, array(struct({form}))))" if values else "array()"
+    whole = f"collect_list(if(`is gone` or not `is whole`, null, array(struct({form}))))" if values else "array()"
     versions = f"""
         select
             {keys},
-            {whole} as versions,
-            max(is_gone or is_truncated) or not bool_or(is_before) as may_be_gone,
-            bool_or(is_truncated or not is_before) as has_moved
+            {whole} as `valid versions`,
+            max(`is gone` or `is truncated`) or not bool_or(`is before`) as `may be gone`,
+            bool_or(`is truncated` or not `is before`) as `has moved`
         from highwater_versions group by {group}
     """
-    held = ", ".join(f"{column['lake']} as {column['name']}" for column in (plan["columns"] if found.rules else values))
+    held = ", ".join(
+        f"{column['lake']} as {quoted(column['name'])}" for column in (plan["columns"] if found.rules else values)
+    )
     at_end = f"""
-        select {keys}, {f"any_value(array(struct({held})))" if held else "cast(null as array<string>)"} as should_be
+        select {keys}, {f"any_value(array(struct({held})))" if held else "cast(null as array<string>)"} as `should be`
         from highwater_rows_at_end group by {group}
     """
 
     def same(side: str) -> str:
-        return " and ".join(f"differences.{name} <=> {side}.{name}" for name in plan["key"])
+        return " and ".join(f"differences.{quoted(name)} <=> {side}.{quoted(name)}" for name in plan["key"])
 
-    equals = f"array_contains(versions, {compared})" if values and compared else "false"
+    equals = f"array_contains(`valid versions`, {compared})" if values and compared else "false"
     spark.sql(
         f"""
         select
-            differences.* except (verdict),
+            differences.* except (`row verdict`),
             case
                 when
-                    coalesce(has_moved, false)
-                    and lake_rows = if(is_there, 1, 0)
-                    and (lake_rows = 0 or lake_values <=> should_be)
-                    and ((export_rows = 1 and {equals}) or (export_rows = 0 and may_be_gone))
+                    coalesce(`has moved`, false)
+                    and `lake rows` = if(`is there`, 1, 0)
+                    and (`lake rows` = 0 or `lake values` <=> `should be`)
+                    and ((`export rows` = 1 and {equals}) or (`export rows` = 0 and `may be gone`))
                     then 'in_flight'
-                else verdict
-            end as verdict
+                else `row verdict`
+            end as `row verdict`
         from {DIFFERENCES} as differences
         left join ({versions}) as versions on {same("versions")}
-        left join (select true as is_there, * from ({at_end})) as at_end on {same("at_end")}
+        left join (select true as `is there`, * from ({at_end})) as at_end on {same("at_end")}
         """
     ).createOrReplaceTempView(DIFFERENCES)
-    moved = spark.sql(f"select count(*) from {DIFFERENCES} where verdict = 'in_flight'").first()[0]
+    moved = spark.sql(f"select count(*) from {DIFFERENCES} where `row verdict` = 'in_flight'").first()[0]
     if moved:
         words = "key has a version" if moved == 1 else "keys have versions"
         found.notes.append(f"{moved:,} {words} that were valid while the export was taken ({names})")
@@ -615,8 +618,8 @@ def _settle_by_the_last_run(spark, plan: dict, found: Comparison, run: str, diff
 
     # a model may have several tests, each with a memory of its own
     compared = json.dumps([found.table, found.export, plan["where"], plan["not_compared"]])
-    content = "xxhash64(verdict, to_json(struct(lake_values, export_values)))"
-    keys = ", ".join(f"cast({name} as string)" for name in plan["key"]) or "to_json(struct(*))"
+    content = "xxhash64(`row verdict`, to_json(struct(`lake values` as lake_values, `export values` as export_values)))"
+    keys = ", ".join(f"cast({quoted(name)} as string)" for name in plan["key"]) or "to_json(struct(*))"
     if differences.count() > MOST_IN_FLIGHT:
         return
     own = differences.selectExpr(f"xxhash64(array({keys})) as key_hash", f"{content} as content_hash").collect()
@@ -641,7 +644,7 @@ def _settle_by_the_last_run(spark, plan: dict, found: Comparison, run: str, diff
     kept = ", ".join(f"{key}L" for key in persistent)
     still = f"xxhash64(array({keys})) in ({kept})" if kept else "false"
     spark.sql(
-        f"select * except (verdict), if({still}, verdict, 'in_flight') as verdict from {DIFFERENCES}"
+        f"select * except (`row verdict`), if({still}, `row verdict`, 'in_flight') as `row verdict` from {DIFFERENCES}"
     ).createOrReplaceTempView(DIFFERENCES)
     if len(now) > len(persistent):
         found.not_checked.append(
@@ -668,8 +671,8 @@ def _causes(spark, plan: dict, found: Comparison) -> list[dict]:
     if missing and len(plan["key"]) == 1:
         (key,) = plan["key"]
         beyond = spark.sql(
-            f"select count_if({key} > (select max({key}) from {plan['lake']})) from {DIFFERENCES} "
-            "where verdict = 'missing_in_lake'"
+            f"select count_if({quoted(key)} > (select max({quoted(key)}) from {plan['lake']})) from {DIFFERENCES} "
+            "where `row verdict` = 'missing_in_lake'"
         ).first()[0]
         if beyond >= missing / 2:
             causes.append(_cause("late tail", key, beyond, missing, "missing keys are above every key of the lake"))
@@ -690,8 +693,9 @@ def _causes_in_values(spark, plan: dict, found: Comparison) -> list[dict]:
         if not differing:
             continue
         pairs = f"""
-            select lake_values[0].{name} as lake, export_values[0].{name} as export from {DIFFERENCES}
-            where verdict = 'value_differs' and lake_rows = 1 and array_contains(differing_columns, '{name}')
+            select `lake values`[0].{quoted(name)} as lake, `export values`[0].{quoted(name)} as export
+            from {DIFFERENCES}
+            where `row verdict` = 'value_differs' and `lake rows` = 1 and array_contains(`differing columns`, '{name}')
         """
         asked = []
         if data_type == "string":
@@ -734,20 +738,22 @@ def _waiting(spark, plan: dict) -> int:
 
 def _causes_in_log(spark, plan: dict, missing: int, extra: int) -> list[dict]:
     """Return causes that the last change of a key in the log tells."""
-    keys = ", ".join(f"{log} as {own}" for own, log in plan["log_key"].items())
+    keys = ", ".join(f"{quoted(log)} as {quoted(own)}" for own, log in plan["log_key"].items())
     row = spark.sql(
         f"""
         select
-            count_if(verdict = 'extra_in_lake' and last.is_deleted) as not_deleted,
-            count_if(verdict = 'extra_in_lake' and not last.is_deleted) as never_deleted,
-            count_if(verdict = 'missing_in_lake' and not last.is_deleted) as not_applied,
-            count_if(verdict = 'missing_in_lake' and last.is_deleted) as deleted,
-            count_if(verdict = 'missing_in_lake' and last is null) as never_delivered
+            count_if(`row verdict` = 'extra_in_lake' and `last change`.is_deleted) as not_deleted,
+            count_if(`row verdict` = 'extra_in_lake' and not `last change`.is_deleted) as never_deleted,
+            count_if(`row verdict` = 'missing_in_lake' and not `last change`.is_deleted) as not_applied,
+            count_if(`row verdict` = 'missing_in_lake' and `last change`.is_deleted) as deleted,
+            count_if(`row verdict` = 'missing_in_lake' and `last change` is null) as never_delivered
         from {DIFFERENCES}
         left join (
-            select {keys}, max_by(struct(is_deleted), change_sequence_number) as last
-            from {plan["log"]} where rejection_reason is null group by {", ".join(plan["log_key"].values())}
-        ) using ({", ".join(plan["key"])})
+            select {keys}, max_by(struct(is_deleted), change_sequence_number) as `last change`
+            from {plan["log"]}
+            where rejection_reason is null
+            group by {", ".join(map(quoted, plan["log_key"].values()))}
+        ) using ({", ".join(map(quoted, plan["key"]))})
         """
     ).first()
     blind = any(
@@ -794,20 +800,21 @@ def _describe_columns(spark, found: Comparison, compared: list[str]) -> None:
         return
     sums = []
     for name in compared:
-        differs = f"array_contains(differing_columns, '{name}')"
-        lake_null, export_null = f"lake_values[0].{name} is null", f"export_values[0].{name} is null"
+        of_lake, of_export = f"`lake values`[0].{quoted(name)}", f"`export values`[0].{quoted(name)}"
+        where = f"array_contains(`differing columns`, '{name}')"
         sums += [
-            f"count_if({differs}) as differs_{name}",
-            f"count_if({differs} and lake_rows = 1 and {lake_null}) as lake_null_{name}",
-            f"count_if({differs} and lake_rows = 1 and {export_null}) as export_null_{name}",
+            f"count_if({where})",
+            f"count_if({where} and `lake rows` = 1 and {of_lake} is null)",
+            f"count_if({where} and `lake rows` = 1 and {of_export} is null)",
         ]
-    row = spark.sql(f"select {', '.join(sums)} from {DIFFERENCES} where verdict = 'value_differs'").first()
-    for name in compared:
-        if not row[f"differs_{name}"]:
+    row = spark.sql(f"select {', '.join(sums)} from {DIFFERENCES} where `row verdict` = 'value_differs'").first()
+    for place, name in enumerate(compared):
+        differs, lake_null, export_null = row[3 * place : 3 * place + 3]
+        if not differs:
             continue
         counts = found.columns.setdefault(name, {"equal_by_rule": 0})
-        counts["null_in_lake"], counts["null_in_export"] = row[f"lake_null_{name}"], row[f"export_null_{name}"]
-        counts["value"] = row[f"differs_{name}"] - counts["null_in_lake"] - counts["null_in_export"]
+        counts["null_in_lake"], counts["null_in_export"] = lake_null, export_null
+        counts["value"] = differs - lake_null - export_null
 
 
 def _describe_samples(spark, plan: dict, found: Comparison, keys: list[str], values: list[dict]) -> None:
@@ -822,26 +829,32 @@ def _describe_samples(spark, plan: dict, found: Comparison, keys: list[str], val
 
     def side(which: str) -> str:
         own = [each["name"] for each in values]
-        pairs = ", ".join(f"'{name}', {shown(which + '[0].' + name, name)}" for name in own)
+        pairs = ", ".join(f"'{name}', {shown(which + '[0].' + quoted(name), name)}" for name in own)
         return f"if({which} is null, null, map({pairs}))" if pairs else "cast(null as map<string, string>)"
 
     def in_declared_order(texts: dict | None) -> dict | None:
         return texts and {each["name"]: texts[each["name"]] for each in values}
 
-    in_order = ", ".join(f"{name} asc nulls first" for name in keys)
+    in_order = ", ".join(f"{quoted(name)} asc nulls first" for name in keys)
     rows = spark.sql(
         f"""
         select
-            verdict, column, lake_rows, export_rows,
-            array({", ".join(shown(name, name) for name in keys)}) as key,
-            array({", ".join(_text(name, types[name]) for name in keys)}) as whole_key,
-            {side("lake_values")} as lake, {side("export_values")} as export, differing_columns
+            `row verdict` as verdict,
+            `lake rows` as lake_rows,
+            `export rows` as export_rows,
+            array({", ".join(shown(quoted(name), name) for name in keys)}) as key,
+            array({", ".join(_text(quoted(name), types[name]) for name in keys)}) as whole_key,
+            {side("`lake values`")} as lake,
+            {side("`export values`")} as export,
+            `differing columns` as differing_columns
         from (
-            select *, row_number() over (partition by verdict, column order by {in_order}) as place
-            from {DIFFERENCES} lateral view outer explode(differing_columns) as column
+            select
+                *,
+                row_number() over (partition by `row verdict`, `differing column` order by {in_order}) as `its place`
+            from {DIFFERENCES} lateral view outer explode(`differing columns`) as `differing column`
         )
-        where place <= {SAMPLES}
-        order by verdict, {in_order}
+        where `its place` <= {SAMPLES}
+        order by `row verdict`, {in_order}
         """
     ).collect()
     asked: dict = {}
@@ -877,17 +890,17 @@ def _query(plan: dict, keys: list[str], types: dict, chosen: list) -> str:
         return f"unhex('{text}')" if types[name] == "binary" else f"cast('{text}' as {types[name]})"
 
     def same(key) -> str:
-        return " and ".join(f"{name} <=> {literal(value, name)}" for name, value in zip(keys, key, strict=True))
+        return " and ".join(f"{quoted(name)} <=> {literal(value, name)}" for name, value in zip(keys, key, strict=True))
 
     condition = " or ".join(f"({same(key)})" for key in chosen)
     if len(keys) == 1 and [None] not in chosen:
-        condition = f"{keys[0]} in ({', '.join(literal(value, keys[0]) for (value,) in chosen)})"
-    shown = ", ".join(column["name"] for column in plan["columns"] if column["name"] not in plan["sensitive"])
+        condition = f"{quoted(keys[0])} in ({', '.join(literal(value, keys[0]) for (value,) in chosen)})"
+    shown = ", ".join(quoted(column["name"]) for column in plan["columns"] if column["name"] not in plan["sensitive"])
     sides = [
-        f"select '{side}' as side, {shown} from {relation} where {condition}"
+        f"select '{side}' as `which side`, {shown} from {relation} where {condition}"
         for side, relation in (("lake", plan["lake"]), ("export", plan["readable"]))
     ]
-    sql = f"{' union all '.join(sides)} order by {', '.join(keys)}, side desc"
+    sql = f"{' union all '.join(sides)} order by {', '.join(map(quoted, keys))}, `which side` desc"
     return "highwater query " + (shlex.quote(sql) if re.search(r'["$`!]|\\\\', sql) else f'"{sql}"')
 
 

@@ -120,6 +120,15 @@ def _types_of_texts(connection) -> dict[str, str]:
     return {name: types[name] for name in TEXTS_OF_VIEWS if name in types}
 
 
+def quoted(name: str) -> str:
+    """Return a name as Spark's SQL reads it exactly.
+
+    Arguments:
+        name: of a column or a table, without its schema.
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
 def remove_unfinished_tables(spark) -> None:
     """Remove the folders of tables whose creation was killed: Delta refuses to create a table where something is.
 

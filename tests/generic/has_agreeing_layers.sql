@@ -5,7 +5,7 @@ with
 layers as (
 
     select
-        {{ key | join(', ') }},
+        struct(`{{ key | join('`, `') }}`) as key,
         count_if(not is_pending) as base_rows,
         count_if(is_pending) as pending_rows,
         bool_or(is_new) as is_new,
@@ -14,7 +14,7 @@ layers as (
     from {{ model }}
     -- truncates are no rows of a key
     where change_type <> 'truncate'
-    group by {{ key | join(', ') }}
+    group by `{{ key | join('`, `') }}`
 
 )
 

@@ -1,29 +1,29 @@
 {% test has_current_rows_of(model, view, valid_to='valid_to') %}
 
 {%- set current = _relation_beside(model, view) -%}
-{%- set columns = (adapter.get_columns_in_relation(current) | map(attribute='name') | list if execute) or ['*'] -%}
+{%- set columns = (adapter.get_columns_in_relation(current) | map(attribute='name') | list if execute) or ['at parse time'] -%}
 {%- set names = _version_names(columns) if valid_to == 'valid_to' else columns -%}
 
 with
 
 open_versions as (
 
-    select {{ names | join(', ') }}
+    select `{{ names | join('`, `') }}`
     from {{ model }}
-    where {{ valid_to }} is null
+    where `{{ valid_to }}` is null
 
 ),
 
 current_rows as (
 
-    select {{ columns | join(', ') }}
+    select `{{ columns | join('`, `') }}`
     from {{ current }}
 
 )
 
 select
     'is open and not current' as problem,
-    *
+    struct(surplus.*) as found
 from (
     select * from open_versions
     except all
@@ -34,7 +34,7 @@ union all
 
 select
     'is current and not open' as problem,
-    *
+    struct(missing.*) as found
 from (
     select * from current_rows
     except all

@@ -1,14 +1,14 @@
 {% test has_unique_key(model, key) %}
 
 select
-    {{ key | join(', ') }},
+    struct(`{{ key | join('`, `') }}`) as key,
     count(*) as row_count
 from {{ model }}
-group by {{ key | join(', ') }}
+group by `{{ key | join('`, `') }}`
 having
     count(*) > 1
     {%- for column in key %}
-    or {{ column }} is null
+    or `{{ column }}` is null
     {%- endfor %}
 
 {% endtest %}

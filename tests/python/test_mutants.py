@@ -18,13 +18,13 @@ MERGE, STAGING = "macros/merge", "macros/staging"
 WHOLE_ROWS = {
     "deletes win ties": (f"{MERGE}/total_order.sql", "not {{ change }}.is_deleted", "{{ change }}.is_deleted"),
     "the lowest change of a key": (f"{MERGE}/latest_change_per_key.sql", "select max_by(", "select min_by("),
-    "no order in a batch": (f"{MERGE}/judged_changes.sql", "when change_order < batch_order or ", "when "),
-    "nothing was there before": (f"{MERGE}/judged_changes.sql", " or change_order < order_before then", " then"),
-    "copies count": (f"{MERGE}/judged_changes.sql", "when is_copy or change_order", "when change_order"),
+    "no order in a batch": (f"{MERGE}/judged_changes.sql", "when `change order` < `batch order` or ", "when "),
+    "nothing was there before": (f"{MERGE}/judged_changes.sql", " or `change order` < `order before` then", " then"),
+    "copies count": (f"{MERGE}/judged_changes.sql", "when `is copy` or `change order` <=>", "when `change order` <=>"),
     "what was there counts again": (
         f"{MERGE}/judged_changes.sql",
-        "when is_copy or change_order <=> order_before then",
-        "when is_copy then",
+        "when `is copy` or `change order` <=> `order before` then",
+        "when `is copy` then",
     ),
     "a batch is before itself": (
         f"{MERGE}/judged_changes.sql",
@@ -33,8 +33,8 @@ WHOLE_ROWS = {
     ),
     "the lowest of what stands": (
         f"{MERGE}/standing_changes.sql",
-        "max({{ total_order('standing') }}) as standing_order",
-        "min({{ total_order('standing') }}) as standing_order",
+        "max({{ total_order('standing') }}) as `standing order`",
+        "min({{ total_order('standing') }}) as `standing order`",
     ),
     "what the log alone has is forgotten": (
         f"{MERGE}/arriving_batches.sql",
@@ -92,8 +92,8 @@ WHOLE_ROWS = {
     "deleted rows are shown": (f"{MERGE}/current_rows.sql", "        not is_deleted\n", "        true\n"),
     "base rows behind pending ones are shown": (
         f"{MERGE}/current_rows.sql",
-        "left anti join (select {{ key | join(', ') }} from {{ merged }} where is_pending)",
-        "left semi join (select {{ key | join(', ') }} from {{ merged }})",
+        "left anti join (select `{{ key | join('`, `') }}` from {{ merged }} where is_pending)",
+        "left semi join (select `{{ key | join('`, `') }}` from {{ merged }})",
     ),
     "pending rows are not shown": (f"{MERGE}/current_rows.sql", "        not layered.is_pending\n", "        true\n"),
     "upper case sorts before lower case": (
@@ -134,24 +134,24 @@ OF_FILES = {
 }
 PARTIAL_IMAGES = {
     "what is absent is NULL": (
-        f"{MERGE}/order_of_side.sql",
-        "array_contains({{ change }}.present_columns, '{{ side }}')",
+        f"{MERGE}/judged_changes.sql",
+        "array_contains(present_columns, '{{ group[0] }}')",
         "true",
     ),
     "columns are as old as their row": (
-        f"{MERGE}/order_of_side.sql",
-        "{{ change }}.column_orders is not null then",
-        "false then",
+        f"{MERGE}/folded_changes.sql",
+        "'column_orders is null and not held.is_deleted'",
+        "'is_deleted is false'",
     ),
     "values from before a delete shine through": (
         f"{MERGE}/folded_changes.sql",
-        "coalesce(latest_{{ column }}.change_order > is_gone, latest_{{ column }}.change_order is not null)",
-        "latest_{{ column }}.change_order is not null",
+        "coalesce(`each part`.`order` > `order gone`, `each part`.`order` is not null)",
+        "`each part`.`order` is not null",
     ),
     "a row that is gone is there": (
         f"{MERGE}/folded_changes.sql",
-        "not coalesce(is_there > is_gone, is_there is not null) as is_deleted",
-        "is_there is null as is_deleted",
+        "not `is alive` as is_deleted",
+        "`order there` is null as is_deleted",
     ),
     "what stands is not folded with": (
         f"{MERGE}/folded_changes.sql",
@@ -160,8 +160,8 @@ PARTIAL_IMAGES = {
     ),
     "a late column is superseded with its row": (
         f"{MERGE}/judged_changes.sql",
-        "{%- for side in ['is_there'] + values %}\n                    {{ 'or ' if not loop.first }}(",
-        "{%- for side in ['is_there'] %}\n                    {{ 'or ' if not loop.first }}(",
+        "and `change order` >= `batch of {{ group[0] }}`",
+        "and false",
     ),
 }
 # what these do shows only where the cases by id look (test_cases_formats.py)

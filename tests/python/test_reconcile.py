@@ -160,8 +160,8 @@ class Pairs:
         return compiled(self.workshop, f"{{{{ {macro}({views}, {list(key)}, {columns}{options}) }}}}")
 
     def found(self, sql: str) -> dict:
-        rows = self.workshop.spark.sql(f"{sql} where verdict <> 'equal'").collect()
-        return {(row.pair, row.k): " ".join([row.verdict, *row.differing_columns]) for row in rows}
+        rows = self.workshop.spark.sql(f"{sql} where `row verdict` <> 'equal'").collect()
+        return {(row.pair, row.k): " ".join([row["row verdict"], *row["differing columns"]]) for row in rows}
 
 
 def compiled(workshop, text: str) -> str:
@@ -206,17 +206,17 @@ def test_case(planted, verdicts, case):
 # what the comparison would miss if it were written otherwise: the pairs can tell
 MISTAKES = {
     "one side only": ("full outer join", "left join", "missing"),
-    "keys that are not NULL-safe": ("lake.k <=> export.k", "lake.k = export.k", "NULL key"),
-    "rows counted once": ("count(*) as row_count", "1 as row_count", "duplicate"),
+    "keys that are not NULL-safe": ("lake.`k` <=> export.`k`", "lake.`k` = export.`k`", "NULL key"),
+    "rows counted once": ("count(*) as `row count`", "1 as `row count`", "duplicate"),
     "one row per key": ("sort_array(collect_list(struct(", "array(any_value(struct(", "duplicates in another order"),
-    "maps in their own order": ("sort_array(map_entries(m))", "map_entries(m)", "maps in another order"),
+    "maps in their own order": ("sort_array(map_entries(`m`))", "map_entries(`m`)", "maps in another order"),
     "sides confused": ("'missing_in_lake'", "'extra_in_lake'", "missing"),
     "duplicates on one side": (
-        "when lake.row_count < export.row_count then",
+        "when lake.`row count` < export.`row count` then",
         "when false then",
         "duplicate in the export",
     ),
-    "keys only": ("not lake.compared_values <=> export.compared_values then 'value", "false then 'value", "value"),
+    "keys only": ("not lake.`compared values` <=> export.`compared values` then 'value", "false then 'value", "value"),
 }
 
 

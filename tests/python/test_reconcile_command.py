@@ -448,7 +448,7 @@ def test_sensitive_values_are_in_no_output(fleet, capsys):
     test_of_export(fleet.workshop, "fleet", TABLE, "id", {name: {"sensitive": True} for name in ("id", "note")})
     (failed,) = fleet.workshop.dbt("test", "--select", f"matches_export_{TABLE}*").result
     (row,) = fleet.workshop.spark.table(failed.node.relation_name).collect()
-    assert "secret" not in str(row) and row.id == row.export_values[0].note == reconciliation.MASK
+    assert "secret" not in str(row) and row.key.id == row.export_values[0].note == reconciliation.MASK
     assert row.export_values[0].name == "open" and "note" in row.differing_columns
     test_of_export(fleet.workshop, "fleet", TABLE, "id")
     # the control: undeclared, it is shown
@@ -560,7 +560,7 @@ def test_the_command_runs_beside_another_process_and_exits_with_the_verdict(flee
     assert "vessels: for example missing_in_lake id=21" in failed.stdout
     (query,) = [line.partition("see them: ")[2] for line in failed.stdout.splitlines() if "see them" in line]
     shown = run(*shlex.split(query)[1:], "--format", "json")
-    assert [json.loads(line)["side"] for line in shown.stdout.splitlines()] == ["lake", "export"], shown.stderr
+    assert [json.loads(line)["which side"] for line in shown.stdout.splitlines()] == ["lake", "export"], shown.stderr
     open_ended = run("reconcile", "cases", "--format", "junit")
     assert open_ended.returncode == 3, open_ended.stderr
     runs = run("query", f"select verdict from reconciliations where table_name = '{TABLE}' order by run desc limit 1")

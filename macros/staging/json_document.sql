@@ -25,7 +25,7 @@ from_json(
 if(
     {{ found }}.unreadable is null
     and size({{ found }}.documents) = 2
-    and get({{ found }}.documents, 1)['end of record'] = 'true',
+    and string(get({{ found }}.documents, 1)['end of record']) = 'true',
     get({{ found }}.documents, 0),
     null
 )

@@ -90,10 +90,12 @@ class ReadOptions:
     Attributes:
         format: a key of FORMATS. dialect: of delimited files.
         table_in_records: whether each record tells its table.
-        schema: the source schema whose tables go by their bare names; None: those of every schema do.
+        schema: the source schema whose tables go by their bare names; None: of each name, the one that came first.
+        wrapping: the field that holds the document, where it is another one than `value`.
     """
 
     format: str
     dialect: Dialect | None = None
     table_in_records: bool = False
     schema: str | None = None
+    wrapping: str | None = None

@@ -23,9 +23,9 @@ from pyarrow import compute, fs
 
 from highwater import readers, records
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import Feed
+from highwater.feeds import Feed, sql_text
 from highwater.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
-from highwater.records import CountedStream, UnreadableFile, table_name
+from highwater.records import CountedStream, Table, TableNames, UnreadableFile, names_of_table, table_name
 
 BATCH_BYTES = 1024**3
 BATCH_FILES = 10_000
@@ -41,9 +41,9 @@ RAW_TABLE = """
         source_line int comment 'Line of the file where the record starts, from 1',
         landing_batch bigint comment 'Number of the batch it landed in, from 1, per feed',
         landed_at timestamp comment 'When that batch landed, UTC; increases from batch to batch',
-        problem string comment 'Why the record could not be cut or decoded; NULL: it could',
+        problem string comment 'Why the record could not be cut or decoded (`code: detail`); NULL: it could',
         record binary comment 'The exact bytes of the record',
-        fields map<string, string> comment 'Values by column name, for formats that the reader takes apart',
+        fields map<string, string> comment 'Values by name, where the reader takes records apart; files: their tables',
         file_records bigint comment 'Files only: how many records it holds',
         file_size bigint comment 'Files only: bytes',
         file_modified_at timestamp comment 'Files only: last change, UTC',
@@ -91,7 +91,11 @@ class DeliveredFile:
 
 @dataclass
 class Landed:
-    """What landing a feed did, for the summary line."""
+    """What landing a feed did, for the summary line.
+
+    Attributes:
+        second: tables whose bare name another table has, by the name that they go by: (the table, the other one).
+    """
 
     feed: str
     files: int = 0
@@ -100,6 +104,7 @@ class Landed:
     seconds: float = 0.0
     changed: list[str] = field(default_factory=list)
     undeclared: list[str] = field(default_factory=list)
+    second: dict[str, tuple[Table, Table]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if not self.files:
@@ -127,7 +132,7 @@ def delivered_files(feed: Feed) -> list[DeliveredFile]:
         return []
     system, root = filesystem(feed.root)
     found = []
-    for table in feed.tables if feed.layout == TABLE_IN_FOLDERS else [None]:
+    for table in map(feed.source_table, feed.tables) if feed.layout == TABLE_IN_FOLDERS else [None]:
         folder = "/".join(filter(None, (root, feed.name, table)))
         selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
         files = []
@@ -170,7 +175,8 @@ def undeclared_folders(feed: Feed) -> list[str]:
     system, root = filesystem(feed.root)
     beside = system.get_file_info(fs.FileSelector(f"{root}/{feed.name}", allow_not_found=True))
     folders = [info.base_name for info in beside if info.type == fs.FileType.Directory]
-    return sorted(name for name in folders if name not in feed.tables and not LEFT_ALONE.fullmatch(name))
+    declared = {feed.source_table(table) for table in feed.tables}
+    return sorted(name for name in folders if name not in declared and not LEFT_ALONE.fullmatch(name))
 
 
 def _export_positions(system, folder: str, files) -> dict[str, str | None]:
@@ -202,26 +208,29 @@ def _export_positions(system, folder: str, files) -> dict[str, str | None]:
     return positions
 
 
-def _read_files(options: ReadOptions, root: str, counted):
+def _read_files(options: ReadOptions, root: str, counted, owners: dict[str, Table], keeps_owners: bool):
     """Return the function that Spark runs on each partition of the list of files; it adds up the records read."""
 
     def entries(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         system, _ = filesystem(root)
         for batch in batches:
             for file in batch.to_pylist():
-                for found in _read_file(system, options, file):
+                names = TableNames(options.schema, owners, keeps_owners) if options.table_in_records else None
+                for found in _read_file(system, options, file, names):
                     counted.add(compute.sum(found.column("file_records")).as_py() or 0)
                     yield found
 
     return entries
 
 
-def _read_file(system: fs.FileSystem, options: ReadOptions, file: dict) -> Iterator[pyarrow.RecordBatch]:
+def _read_file(
+    system: fs.FileSystem, options: ReadOptions, file: dict, names: TableNames | None
+) -> Iterator[pyarrow.RecordBatch]:
     count = 0
     try:
         with system.open_input_stream(file["path"], compression=None) as opened:
             stream = CountedStream(opened)
-            for batch in _read_records(system, options, file, stream):
+            for batch in _read_records(system, options, file, stream, names):
                 count += batch.num_rows
                 yield _entries("record", file, batch)
             while stream.read(records.BLOCK_BYTES):
@@ -234,17 +243,18 @@ def _read_file(system: fs.FileSystem, options: ReadOptions, file: dict) -> Itera
     except (UnreadableFile, OSError) as error:
         message = json.dumps({"file": file["source_file"], "why": str(error)})
         raise RuntimeError(f"{UNREADABLE}{message}{UNREADABLE}") from None
-    nothing = pyarrow.record_batch([pyarrow.nulls(1, kind.type) for kind in records.RECORDS], records.RECORDS)
+    tables = [[(name, json.dumps(table)) for name, table in names.seen.items()]] if names else None
+    nothing = records.record_batch([None], [None], fields=tables)
     yield _entries("file", file, nothing, count, stream.size, stream.digest())
 
 
-def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, stream: CountedStream):
+def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, stream: CountedStream, names):
     """Yield the file's records, from the stream where the reader can."""
     if readers.needs_random_access(options):
         with system.open_input_file(file["path"]) as opened:
             yield from readers.read(opened, options)
     else:
-        yield from readers.read(stream, options)
+        yield from readers.read(stream, options, names)
 
 
 def _entries(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
@@ -305,6 +315,98 @@ def _known_files(spark, feed: Feed) -> dict[str, dict]:
         """
     ).collect()
     return {row.source_file: row.entry.asDict() for row in rows}
+
+
+def _owners(spark, feed: Feed, newest_batch: int) -> tuple[dict[str, Table], bool]:
+    """Return which table goes by each name of the feed: the one whose record landed first, by batch, file and line.
+
+    Returns: the tables by name, and whether they are to be kept with the next batch: files that landed before names
+        were kept tell nothing, and what their first records say is asked once.
+    """
+    files = _files_with_tables(spark, feed, "true")
+    if files and all(file.fields is None for file in files):
+        return _owners_by_first_records(spark, feed), True
+    owners: dict[str, Table] = {}
+    for file in files:
+        if file.landing_batch < newest_batch:
+            _take_in_owners(feed, file, owners)
+    _mend_names(spark, feed, newest_batch, owners)  # which a kill may have kept from happening
+    return owners, False
+
+
+def _files_with_tables(spark, feed: Feed, which: str) -> list:
+    return spark.sql(
+        f"""
+        select landing_batch, source_file, fields
+        from {feed.raw_table}
+        where entry = 'file' and {which}
+        order by landing_batch, source_file
+        """
+    ).collect()
+
+
+def _take_in_owners(feed: Feed, file, owners: dict[str, Table]) -> None:
+    """Add the tables of a file to the owners of their names, but names that the feed would not give them any more."""
+    for name, told in (file.fields or {}).items():
+        table = tuple(json.loads(told))
+        if name in names_of_table(*table, feed.options.schema):
+            owners.setdefault(name, table)
+
+
+def _owners_by_first_records(spark, feed: Feed) -> dict[str, Table]:
+    rows = spark.sql(
+        f"""
+        select source_table, min_by(record, struct(landing_batch, source_file, source_line)) as record
+        from {feed.raw_table}
+        where entry = 'record' and source_table is not null
+        group by source_table
+        """
+    ).collect()
+    return {row.source_table: readers.named_table(feed.format, bytes(row.record)) for row in rows}
+
+
+def _mend_names(spark, feed: Feed, number: int, owners: dict[str, Table]) -> None:
+    """Add the tables of a batch to the owners; mend the names of its records where its files disagree about one.
+
+    Files are read side by side. Within a file the first table has the bare name; among files it is the first file's.
+    """
+    files = _files_with_tables(spark, feed, f"landing_batch = {number}")
+    told = [(name, table) for file in files for name, table in (file.fields or {}).items()]
+    disagree = len(set(told)) > len(dict(told))
+    for file in files:
+        if disagree:
+            names = TableNames(feed.options.schema, owners)
+            renamed = {name: names.name_of(*json.loads(table)) for name, table in (file.fields or {}).items()}
+            owners |= {name: names.seen[name] for name in names.seen if name not in owners}
+            if any(name != new for name, new in renamed.items()):
+                _rename(spark, feed, number, file.source_file, renamed, names.seen)
+        else:
+            _take_in_owners(feed, file, owners)
+
+
+def _rename(spark, feed, number: int, source_file: str, renamed: dict[str, str], seen: dict[str, Table]) -> None:
+    """Write the names of one file's tables anew, and which table each one is, by one commit."""
+    cases = " ".join(f"when {sql_text(name)} then {sql_text(new)}" for name, new in renamed.items())
+    tables = ", ".join(f"{sql_text(name)}, {sql_text(json.dumps(table))}" for name, table in seen.items())
+    spark.sql(
+        f"""
+        update {feed.raw_table}
+        set
+            source_table = case source_table {cases} else source_table end,
+            fields = case entry when 'file' then map({tables}) else fields end
+        where landing_batch = {number} and source_file = {sql_text(source_file)}
+        """
+    )
+
+
+def _second_tables(feed: Feed, owners: dict[str, Table]) -> dict[str, tuple[Table, Table]]:
+    """Return the tables that are not declared but for their bare name, which another table has."""
+    declared, second = {feed.source_table(table) for table in feed.tables}, {}
+    for name, (schema, table) in owners.items():
+        bare = names_of_table(schema, table, feed.options.schema)[0]
+        if name not in declared and bare in declared and bare in owners and bare != name:
+            second[name] = ((schema, table), owners[bare])
+    return second
 
 
 def _micros(moment: datetime) -> int:
@@ -418,6 +520,8 @@ def land(spark, feed: Feed) -> Landed:
     known = _known_files(spark, feed)
     new, changed = _new_and_changed(feed, known)
     last = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(None, None))
+    names_tables = feed.options.table_in_records
+    owners, keeps_owners = _owners(spark, feed, last[0] or 0) if new and names_tables else ({}, False)
     result.newest_batch = last[0] or 0
     result.changed = [file.source_file for file in changed]
     result.undeclared = undeclared_folders(feed)
@@ -431,7 +535,8 @@ def land(spark, feed: Feed) -> Landed:
         schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
         frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
         counted = spark.sparkContext.accumulator(0)
-        frame = frame.mapInArrow(_read_files(feed.options, feed.root, counted), _spark_schema())
+        reading = _read_files(feed.options, feed.root, counted, dict(owners), keeps_owners)
+        frame = frame.mapInArrow(reading, _spark_schema())
         label = f"{feed.name}: reading {len(batch):,} files, {size / 1e6:,.1f} MB"
         try:
             with _progress(spark, label):
@@ -439,6 +544,9 @@ def land(spark, feed: Feed) -> Landed:
         except Exception as error:
             _explain(error)
             raise
+        if names_tables:
+            _mend_names(spark, feed, number, owners)
+            result.second = _second_tables(feed, owners)
         result.newest_batch = number
         result.files += len(batch)
         result.records += counted.value

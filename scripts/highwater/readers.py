@@ -10,17 +10,23 @@ import pyarrow
 
 from highwater.avro import avro_records
 from highwater.delimited import delimited
-from highwater.documents import debezium_lines, json_documents, json_lines, with_tables
+from highwater.documents import NAMED_TABLE, json_records, what_is_said, with_tables
 from highwater.formats import ReadOptions
 from highwater.parquet import parquet_rows
-from highwater.records import UnreadableFile, decompressed
+from highwater.records import TableNames, UnreadableFile, decompressed
+
+
+def _avro(stream, options: ReadOptions, names: TableNames | None) -> Iterator[pyarrow.RecordBatch]:
+    for batch in avro_records(stream):
+        yield with_tables(batch, options.format, names) if names else batch
+
 
 READERS = {
-    "arcion-json": json_documents,
-    "datastream-avro": avro_records,
-    "datastream-gcs-json": json_lines,
-    "datastream-json": json_lines,
-    "debezium-json": debezium_lines,
+    "arcion-json": json_records,
+    "datastream-avro": _avro,
+    "datastream-gcs-json": json_records,
+    "datastream-json": json_records,
+    "debezium-json": json_records,
 }
 
 
@@ -29,24 +35,31 @@ def needs_random_access(options: ReadOptions) -> bool:
     return options.format in ("dms-parquet", "parquet")
 
 
-def read(opened, options: ReadOptions) -> Iterator[pyarrow.RecordBatch]:
+def read(opened, options: ReadOptions, names: TableNames | None = None) -> Iterator[pyarrow.RecordBatch]:
     """Yield the records of one open file, in batches with the schema RECORDS.
 
     Arguments:
         opened: the file's bytes, as delivered: a CountedStream, or a file where `needs_random_access` says so.
         options: what the feed declares.
+        names: where records tell their tables, gives them their names; by default nothing has landed before.
     Raises: UnreadableFile saying what is wrong with the file as a whole.
     """
+    if options.table_in_records and names is None:
+        names = TableNames(options.schema)
     try:
-        for batch in _batches(opened, options):
-            yield with_tables(batch, options) if options.table_in_records else batch
+        yield from _batches(opened, options, names)
     except (OSError, EOFError, zlib.error) as error:  # gzip: not whole, damaged, bytes behind the end
         raise UnreadableFile(str(error)) from error
 
 
-def _batches(opened, options: ReadOptions) -> Iterator[pyarrow.RecordBatch]:
+def named_table(format: str, record: bytes) -> tuple:
+    """Return (schema, table) as a record names them that landed when records were not unwrapped yet."""
+    return NAMED_TABLE[format](what_is_said(record))
+
+
+def _batches(opened, options: ReadOptions, names: TableNames | None) -> Iterator[pyarrow.RecordBatch]:
     if needs_random_access(options):
         return parquet_rows(opened)
     if options.dialect:
         return delimited(decompressed(opened), options.dialect)
-    return READERS[options.format](decompressed(opened))
+    return READERS[options.format](decompressed(opened), options, names)

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-from collections.abc import Iterator
 
 import pyarrow
 
@@ -69,20 +68,6 @@ def too_long(what: str) -> UnreadableFile:
     return UnreadableFile(f"{what} is longer than {RECORD_BYTES_AT_MOST >> 20} MiB, the most that one record may have")
 
 
-def blocks_of_lines(stream) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield (number of the first line, lines without their ends) for block after block; no byte order mark."""
-    number, rest = 1, stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK)
-    while chunk := stream.read(BLOCK_BYTES):
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
-        if len(rest) > RECORD_BYTES_AT_MOST:
-            raise too_long(f"line {number + len(lines)}")
-        yield number, lines
-        number += len(lines)
-    if rest:
-        yield number, rest.split(b"\n")
-
-
 def table_name(schema, table, own_schema: str | None) -> str | None:
     """Return the name that a table of the source has among the feed's tables, in lower case.
 
@@ -97,9 +82,65 @@ def table_name(schema, table, own_schema: str | None) -> str | None:
     return table.lower()
 
 
-def record_batch(numbers, records, *, fields=None, problems=None) -> pyarrow.RecordBatch:
+Table = tuple[str | None, str]
+
+
+class TableNames:
+    """Gives the tables that records name their names among the feed's tables.
+
+    A table goes by its bare name in lower case; where another table has that name already, because it came first, by
+    `<schema>.<table>`, and where the two differ by upper and lower case only, by its exact text in double quotes.
+
+    Arguments:
+        own_schema: see `table_name`. owners: (schema, table) by name, of what has landed before.
+        keeps_owners: they count as seen.
+    Attributes:
+        seen: the tables that records of this file have named, by name.
+    """
+
+    def __init__(self, own_schema: str | None = None, owners: dict[str, Table] | None = None, keeps_owners=False):
+        self._own_schema, self._owners = own_schema, dict(owners or {})
+        self._names: dict[tuple, str | None] = {}
+        self.seen: dict[str, Table] = dict(self._owners) if keeps_owners else {}
+
+    def name_of(self, schema, table) -> str | None:
+        """Return the name of a table that the source calls so; None where `table` is no name."""
+        try:
+            return self._names[schema, table]
+        except (KeyError, TypeError):
+            pass
+        if not isinstance(table, str) or not table:
+            return None
+        schema = schema if isinstance(schema, str) and schema else None
+        name = next(
+            name
+            for name in names_of_table(schema, table, self._own_schema)
+            if is_same_table(self._owners.setdefault(name, (schema, table)), (schema, table))
+        )
+        self._names[schema, table], self.seen[name] = name, self._owners[name]
+        return name
+
+
+def is_same_table(one: Table, other: Table) -> bool:
+    """Tell whether two records name one table; a record that names no schema may mean any."""
+    return one[1] == other[1] and (None in (one[0], other[0]) or one[0] == other[0])
+
+
+def names_of_table(schema: str | None, table: str, own_schema: str | None) -> list[str]:
+    """Return the names that a table may go by, the last one of which no other table can have."""
+    bare = table_name(schema, table, own_schema)
+    return [bare, f"{schema}.{table}".lower() if schema else bare, f'"{schema}"."{table}"' if schema else f'"{table}"']
+
+
+def record_batch(numbers, records, *, fields=None, problems=None, tables=None) -> pyarrow.RecordBatch:
     """Return a batch with the schema RECORDS; a column that is not given is NULL."""
-    columns = {"source_line": numbers, "record": records, "fields": fields, "problem": problems}
+    columns = {
+        "source_line": numbers,
+        "record": records,
+        "fields": fields,
+        "problem": problems,
+        "source_table": tables,
+    }
 
     def column(kind):
         values = columns.get(kind.name)

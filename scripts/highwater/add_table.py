@@ -2,24 +2,27 @@
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 from jinja2 import Environment, PackageLoader
 
+from highwater.columns import VERSIONED, Column, contract, parse_columns
 from highwater.errors import UsageError
-from highwater.feeds import FORMATS, NAME, declared_feeds
+from highwater.feeds import FAST_LOADER, FORMATS, NAME, declared_feeds, jinja_text, plain_text, sql_text
+from highwater.formats import TABLE_IN_FOLDERS
 from highwater.rebuild import log_of
 
 LOGGED = ["verdict", "is_tied", "is_new_key", "log_batch"]
 LAYERS = ["is_pending", "is_new"]
-VERSIONED = ["valid_from_sequence", "valid_to_sequence", "valid_from", "valid_to", "is_current", "log_batch"]
 FOLDED = ["column_orders", "deleted_order", "is_complete"]
 NOT_MERGED = {"present_columns", "is_derived", "rejection_reason", "rejection_detail", "record"}
-TYPE = re.compile(
-    r"string|boolean|tinyint|smallint|int|bigint|float|double|date|timestamp|timestamp_ntz|binary|decimal\(\d+, ?\d+\)"
-)
+# what dbt, which renders texts in YAML, would change: Jinja's marks, and line ends
+IN_JINJA = re.compile(r"\{[{%#]|[%#}]\}|\r|\n\Z")
+NOT_IN_YAML = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -78,76 +81,6 @@ STAGING = {
 }
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of an entity.
-
-    Attributes:
-        name: inside the project. field: in the vendor's record. data_type: in Spark's words.
-        mart_name: in the mart.
-    """
-
-    name: str
-    field: str
-    data_type: str
-    mart_name: str
-
-    @property
-    def description(self) -> str:
-        """The description that is written until somebody writes a better one."""
-        return f"{self.field} at the source."
-
-    @property
-    def version_name(self) -> str:
-        """Its name in the history, which has columns of its own."""
-        return f"source_{self.mart_name}" if self.mart_name in VERSIONED else self.mart_name
-
-
-def parse_columns(text: str) -> list[Column]:
-    """Read `name:type,name:type`; commas inside a type's brackets are part of it.
-
-    Returns: the columns, with lower-case names; a name that the project uses itself gets the prefix `source_`.
-    Raises: UsageError naming the part that is wrong.
-    """
-    columns, wrong = [], []
-    for part in re.split(r",(?![^(]*\))", text):
-        field, _, data_type = (piece.strip() for piece in part.partition(":"))
-        data_type = data_type.lower()
-        if not field or not data_type:
-            wrong.append(f"column {part.strip()!r} is not written as name:type, for example total:decimal(12,2)")
-        elif not TYPE.fullmatch(data_type):
-            wrong.append(f"column {field!r} has the unknown type {data_type!r}")
-        elif re.search(r"['\\]", field):
-            wrong.append(f"column {field!r} has a quote or a backslash in its name, which SQL could not name")
-        mart_name = re.sub(r"\W", "_", field).lower()
-        taken = stored_columns()
-        columns.append(Column(f"source_{mart_name}" if mart_name in taken else mart_name, field, data_type, mart_name))
-    if wrong:
-        raise UsageError(
-            f"{'; '.join(wrong)}. Types are: string, boolean, tinyint, smallint, int, bigint, float, double, "
-            "decimal(p,s), date, timestamp, timestamp_ntz, binary."
-        )
-    names = [column.name for column in columns]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"column {twice!r} is given twice.")
-    return columns
-
-
-def contract() -> list[str]:
-    """Return the columns of the change contract, in their order, as the macro contract_columns has them."""
-    return _names_in("contract_columns")
-
-
-def stored_columns() -> set[str]:
-    """Return the names that the project stores beside a table's own columns."""
-    return {*contract(), *_names_in("stored_columns")}
-
-
-def _names_in(macro: str) -> list[str]:
-    return re.findall(r"'(\w+)'", Path(f"macros/staging/{macro}.sql").read_text())
-
-
 def render(name: str, **values) -> str:
     """Return a file of the folder `templates` with these values in it."""
     jinja = Environment(
@@ -161,21 +94,50 @@ def render(name: str, **values) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    jinja.filters["yaml"] = in_yaml
+    jinja.filters |= {"yaml": in_yaml, "sql": in_sql, "sql_text": sql_text, "jinja": jinja_text}
     return jinja.get_template(name).render(**values)
 
 
 def in_yaml(text: str) -> str:
-    """Return a text as it stands in YAML, quoted where YAML would read something else (`no`, `qty [kg]`)."""
+    """Return a text as it stands in the YAML of a dbt project, so that dbt reads that text.
+
+    It is quoted where YAML would read something else (`no`, `qty [kg]`), and put into Jinja where it holds its marks.
+    """
+    if IN_JINJA.search(text):
+        text = f"{{{{ {jinja_text(text)} }}}}"
+    is_read_so = not NOT_IN_YAML.search(text) and all(
+        _read_yaml(form) == {"text": text} for form in (f"{{text: {text}}}", f"text: {text}")
+    )
+    quoted = json.dumps(text, ensure_ascii=False)
+    return text if is_read_so else NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def _read_yaml(text: str):
     try:
-        is_read_so = yaml.safe_load(f"{{text: {text}}}") == {"text": text}
+        return yaml.load(text, FAST_LOADER)
     except yaml.YAMLError:
-        is_read_so = False
-    return text if is_read_so else json.dumps(text, ensure_ascii=False)
+        return None
 
 
-def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return every change log of the project with the sources that feed it, read from the models themselves."""
+def in_sql(text: str) -> str:
+    """Return a text as it stands in the SQL of a model, in quotes."""
+    quoted = sql_text(text)
+    return f"{{{{ {jinja_text(quoted)} }}}}" if IN_JINJA.search(quoted) else quoted
+
+
+def as_yaml_reads_it(value: str):
+    """Return what YAML makes of the value of a setting as it was typed; the text itself where YAML cannot read it."""
+    read = (_read_yaml(f"setting: {value}") or {}).get("setting")
+    return value if read is None or (isinstance(read, str) and "|" in value) else read
+
+
+def setting_in_yaml(value: str) -> str:
+    """Return the value of a setting as it was typed, quoted where YAML would not read it (`|`)."""
+    return in_yaml(value) if as_yaml_reads_it(value) == value else value
+
+
+def _sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return every change log of the project with its (feed, table) as dbt names them, read from the models."""
     tables = []
     for path in sorted(Path("models/changes").glob("**/*_changes.sql"), key=lambda path: path.name):
         entity = path.stem.removesuffix("_changes")
@@ -185,6 +147,16 @@ def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
             sources += re.findall(r"source\('(\w+)', '(\w+)'\)", staging.read_text())
         tables.append((entity, sources))
     return tables
+
+
+def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return every change log of the project with the (feed, source_table) that feed it, as raw has them."""
+    feeds = declared_feeds()
+
+    def in_raw(feed, table):
+        return feed, feeds[feed].source_table(table) if feed in feeds else table
+
+    return [(entity, [in_raw(*source) for source in sources]) for entity, sources in _sources_of_logs()]
 
 
 def known_table(table: str) -> str:
@@ -201,7 +173,12 @@ def known_table(table: str) -> str:
 def write_logged_tables() -> Path:
     """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
     path = Path("macros/operations/logged_tables.sql")
-    path.write_text(render("logged_tables.sql", tables=logged_tables()))
+    names = {
+        in_raw: table
+        for (_, in_dbt), (_, sources) in zip(_sources_of_logs(), logged_tables(), strict=True)
+        for (_, table), in_raw in zip(in_dbt, sources, strict=True)
+    }
+    path.write_text(render("logged_tables.sql", tables=logged_tables(), names=names))
     return path
 
 
@@ -214,6 +191,7 @@ def add_table(
     without_key: bool = False,
     insert_only: bool = False,
     history: bool = False,
+    source_table: str | None = None,
 ) -> list[Path]:
     """Write the models of one table.
 
@@ -225,33 +203,29 @@ def add_table(
         without_key: the table has none; it gets a log and nothing behind it.
         insert_only: its keys are inserted and never change.
         history: it gets a history of its rows; of a table that is there already, the history alone is written.
+        source_table: what the folder, the files or the records call the table, where that is another name.
     Returns: the files that were written or changed.
     Raises: UsageError when something is missing, misspelt or there already; nothing is written then.
     """
-    feed, dot, name = table.partition(".")
-    if not dot or not NAME.fullmatch(feed) or not NAME.fullmatch(name) or "_" not in feed or "__" in feed:
-        raise UsageError(
-            f"{table!r} is not <vendor>_<system>.<table> in lower-case letters, digits and _, "
-            "for example datastream_user1.orders."
-        )
+    feed, name = split_name(table)
     declared = declared_feeds().get(feed)
     if declared is None and format not in FORMATS:
         raise UsageError(f"the feed {feed} is not declared yet; say its format with --format {'|'.join(FORMATS)}.")
     format = declared.format if declared else format
     system = feed.partition("_")[2]
-    log = Path(f"models/changes/{system}/{name}_changes.sql")
-    if not log.exists() and list(Path("models").glob(f"**/{name}.sql")):
-        log = Path(f"models/changes/{system}/{system}_{name}_changes.sql")
+    log = _log_path(feed, system, name)
     entity = log.stem.removesuffix("_changes")
     staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
     if history and log.exists() and not (key or columns):
         return _add_history(system, entity)
+    source_table = _name_in_raw(source_table or name, name, feed, declared, settings)
+    source = (feed, name, format, declared, settings, source_table)
     if _is_export(declared, settings):
-        return _add_export(feed, name, entity, format, declared, settings, log, key or columns)
+        return _add_export(source, entity, log, key or columns)
     if staging.exists():
         raise UsageError(f"{staging} is there already; edit it, or remove the models of {entity} first.")
     if log.exists():
-        return _add_feed(feed, name, entity, format, staging, log, declared, key or columns, settings)
+        return _add_feed(source, entity, staging, log, key or columns)
     if without_key and key:
         raise UsageError("--without-key and --key exclude each other.")
     if without_key and history:
@@ -261,14 +235,19 @@ def add_table(
             "say which columns identify a row, for example --key order_id:bigint. A table that has no key can have a "
             "log, but no merged table: --without-key."
         )
-    key_columns = parse_columns(key) if key else []
     every = parse_columns(",".join(filter(None, [key, columns])))
-    values = _values(feed, name, entity, format, every) | {
+    if format != "debezium-json" and (with_unit := next((column for column in every if column.unit), None)):
+        raise UsageError(
+            f"column {with_unit.field!r} has the unit {with_unit.unit!r}, but only in debezium-json may a number stand "
+            "for a time; leave the unit out."
+        )
+    key_columns = every[: len(parse_columns(key))] if key else []
+    values = _values(source, entity, every) | {
         "key": [column.name for column in key_columns],
         "mart_key": [column.mart_name for column in key_columns],
         "insert_only": insert_only,
     }
-    written = [_declare_source(feed, name, format, declared, settings, every)]
+    written = [_declare_source(source, every)]
     models = [(staging, "staging"), (log, "changes")]
     if not without_key:
         models.append((Path(f"models/merged/{system}/{entity}_merged.sql"), "merged"))
@@ -280,12 +259,81 @@ def add_table(
     return [*written, write_logged_tables()]
 
 
-def _values(feed, table, entity, format, columns) -> dict:
+def split_name(table: str) -> tuple[str, str]:
+    """Return feed and table of `<feed>.<table>`.
+
+    Raises: UsageError when it is not written so, or a name is no name inside the project; it says what to type.
+    """
+    feed, _, name = table.partition(".")
+    if not NAME.fullmatch(feed) or not name or "_" not in feed or "__" in feed:
+        raise UsageError(
+            f"{table!r} is not <vendor>_<system>.<table> in lower-case letters, digits and _, "
+            "for example datastream_user1.orders."
+        )
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name of a table inside the project: lower-case letters, digits and _, a letter first. "
+            f"Give it one, and say what the source calls it: {declaring(feed, name)}"
+        )
+    if len(f"stg_{feed}__{name}_changes") > LONGEST_NAME:
+        raise UsageError(
+            f"{name!r} is too long: its models would have names of more than {LONGEST_NAME} characters. "
+            "Give it a shorter one, and say with --source-table what the source calls it."
+        )
+    return feed, name
+
+
+def declaring(feed: str, source_table: str) -> str:
+    """Return the command that declares a table which the source calls so, but for its columns."""
+    name = re.sub("[^a-z0-9]+", "_", source_table.lower()).strip("_")
+    name = (name if NAME.fullmatch(name) else f"t_{name}".rstrip("_"))[:63]
+    told = "" if name == source_table else f" --source-table {shlex.quote(source_table)}"
+    return f"highwater add-table {feed}.{name}{told}"
+
+
+def _log_path(feed: str, system: str, name: str) -> Path:
+    """Return where the log of a table of some system is, or where it can be: no two models have one name.
+
+    Raises: UsageError when another table has the names of its models.
+    """
+    there = {path.stem for folder in ("models", "snapshots") for path in Path(folder).glob("**/*.sql")}
+    there |= {path.stem for path in Path("seeds").glob("**/*.csv")}
+    for entity in (name, f"{system}_{name}"):
+        log = Path(f"models/changes/{system}/{entity}_changes.sql")
+        models = {entity, *(f"{entity}_{layer}" for layer in ("changes", "merged", "history"))}
+        if log.exists() or not (there & models or f"stg_{feed}__{entity}_changes" in there):
+            return log
+    raise UsageError(
+        f"models called {name} and {system}_{name} are there already; give the table another name, and say with "
+        "--source-table what the source calls it."
+    )
+
+
+def _name_in_raw(source_table: str, table: str, feed: str, declared, settings) -> str:
+    """Return what raw calls a table: the folder as it is, what files and records tell in lower case but for quotes.
+
+    Raises: UsageError when no folder can be called so, or another table of the feed reads these records.
+    """
+    layout = declared.layout if declared else (settings or {}).get("layout", TABLE_IN_FOLDERS)
+    if layout == TABLE_IN_FOLDERS:
+        if re.search(r"[/\x00]|^\.{1,2}$", source_table) or len(source_table.encode()) > 255:
+            raise UsageError(f"no folder can be called {source_table!r}, and folders tell the tables of {feed}.")
+    elif '"' not in source_table:
+        source_table = source_table.lower()
+    for other in declared.tables if declared else ():
+        if other != table and declared.source_table(other) == source_table:
+            raise UsageError(f"the records of {source_table!r} are those of the table {other} of {feed} already.")
+    return source_table
+
+
+def _values(source, entity, columns) -> dict:
+    feed, table, format, _, _, source_table = source
     staging = STAGING[format]
     arguments = ["'records'", f"'{feed}'", *([f"'{table}'"] if staging.by_table else []), f"'{entity}'"]
     return {
         "feed": feed,
         "table": table,
+        "source_table": source_table,
         "entity": entity,
         "records": f"{staging.macro}({', '.join(arguments)})",
         "format": staging,
@@ -308,32 +356,53 @@ def _write_model(path: Path, template: str, values: dict) -> list[Path]:
     return [path, description]
 
 
-def _declare_source(feed: str, table: str, format: str, declared, settings, columns: list[Column]) -> Path:
+def _declare_source(source, columns: list[Column]) -> Path:
+    feed, table, format, declared, settings, source_table = source
     path = Path(f"models/staging/{feed}/_{feed}__sources.yml")
     if declared and table in declared.tables:
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    delivered = [column.field for column in columns] if STAGING[format].by_table else []
-    text = path.read_text() if path.exists() else ""
     is_export = _is_export(declared, settings)
     holds_baseline = not is_export and "changes" not in FORMATS[format].roles
-    values = {"feed": feed, "format": format, "settings": settings or {}, "is_export": is_export}
-    opening = text or render("sources.yml", holds_baseline=holds_baseline, **values)
-    entry = render("source_table.yml", feed=feed, table=table, delivered=delivered, is_export=is_export)
-    path.write_text(opening.rstrip("\n") + "\n" + entry)
-    try:
-        feeds = declared_feeds()
-    except UsageError:
-        path.write_text(text) if text else path.unlink()
-        raise
-    if table not in feeds[feed].tables:
-        raise UsageError(
-            f"{path}: the list of tables must be the last thing in the file; the new table did not get in."
-        )
+    meta = {"source_table": in_yaml(source_table)} if source_table != table else {}
+    if STAGING[format].by_table:
+        meta["columns"] = f"[{', '.join(in_yaml(column.field) for column in columns)}]"
+    given = {name: setting_in_yaml(value) for name, value in (settings or {}).items()}
+    opening = render(
+        "sources.yml",
+        feed=feed,
+        format=format,
+        settings=given,
+        is_export=is_export,
+        holds_baseline=holds_baseline,
+    )
+    entry = render(
+        "source_table.yml", feed=feed, table=table, source_table=source_table, meta=meta, is_export=is_export
+    )
+    _write_source(path, (path.read_text() if path.exists() else opening).rstrip("\n") + "\n" + entry, feed, table)
     return path
 
 
-def _add_feed(feed, table, entity, format, staging, log, declared, given, settings) -> list[Path]:
+def _write_source(path: Path, text: str, feed: str, table: str) -> None:
+    """Write the declaration of a feed; what was there stays when the new one is wrong.
+
+    Raises: UsageError saying what is wrong with it.
+    """
+    before, folder_was_there = path.read_text() if path.exists() else None, path.parent.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    try:
+        if table not in declared_feeds()[feed].tables:
+            raise UsageError(
+                f"{path}: the list of tables must be the last thing in the file; the new table did not get in."
+            )
+    except UsageError:
+        path.write_text(before) if before is not None else path.unlink()
+        if not folder_was_there:
+            path.parent.rmdir()
+        raise
+
+
+def _add_feed(source, entity, staging, log, given) -> list[Path]:
     """A further feed of a table that is there: its staging model, and its place in the change log."""
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
@@ -342,8 +411,8 @@ def _add_feed(feed, table, entity, format, staging, log, declared, given, settin
     if opening not in text:
         raise UsageError(f"{log} has no list of staging models behind arriving_batches; add {staging.stem} by hand.")
     columns, _ = declared_columns(entity)
-    written = [_declare_source(feed, table, format, declared, settings, columns)]
-    written += _write_model(staging, "staging", _values(feed, table, entity, format, columns))
+    written = [_declare_source(source, columns)]
+    written += _write_model(staging, "staging", _values(source, entity, columns))
     log.write_text(text.replace(opening, f"{opening}    ref('{staging.stem}'),\n"))
     return [*written, log, write_logged_tables()]
 
@@ -365,8 +434,9 @@ def _add_history(system, entity) -> list[Path]:
     return _write_model(path, "history", values)
 
 
-def _add_export(feed, table, entity, format, declared, settings, log, given) -> list[Path]:
+def _add_export(source, entity, log, given) -> list[Path]:
     """Exports of a table that is there: their staging model, and the test of the mart that compares with them."""
+    feed, table, format, *_ = source
     if not log.exists():
         raise UsageError(f"there is no table {table} of that system to compare with; add it first.")
     if given:
@@ -380,10 +450,10 @@ def _add_export(feed, table, entity, format, declared, settings, log, given) -> 
     if not key:
         raise UsageError(f"the YAML of {entity} has no test has_unique_key, behind which matches_export would stand.")
     columns = declared_columns(entity)[0]
-    written = [_declare_source(feed, table, format, declared, settings, columns)]
+    written = [_declare_source(source, columns)]
     # what databases write for bytes into text
     encoding = ", binary_encoding='hex'" if format == "csv" else ""
-    values = _values(feed, table, entity, format, columns) | {"encoding": encoding}
+    values = _values(source, entity, columns) | {"encoding": encoding}
     written += _write_model(staging, "export", values)
     test = render("matches_export.yml", feed=feed, entity=entity, key=key[1])
     mart.write_text(text[: key.end()] + test + text[key.end() :])
@@ -398,11 +468,10 @@ def column_in_other_letters(entity: str, field: str) -> Column | None:
 def declared_columns(entity: str) -> tuple[list[Column], list[str]]:
     """Return the columns and the key of an entity, as the YAML of its log declares them."""
     declared = log_of(entity)
-    taken = stored_columns()
     columns = []
     for c in declared["columns"]:
         if "data_type" in c:
-            name, own = c["name"], c["name"].removeprefix("source_")
-            field = (c.get("config") or {}).get("meta", {}).get("field", name)
-            columns.append(Column(name, field, c["data_type"], own if own in taken else name))
+            meta = (c.get("config") or {}).get("meta", {})
+            field = plain_text(str(meta.get("field", c["name"])))
+            columns.append(Column(c["name"], field, c["data_type"], meta.get("unit")))
     return columns, declared["config"]["meta"].get("key", [])

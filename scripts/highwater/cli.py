@@ -37,6 +37,7 @@ def _land(spark, feeds) -> dict[str, int]:
 
     Returns: the number of the newest batch of each feed.
     """
+    from highwater.add_table import declaring
     from highwater.formats import FORMATS
     from highwater.landing import land
 
@@ -60,12 +61,23 @@ def _land(spark, feeds) -> dict[str, int]:
         for folder in landed.undeclared:
             click.echo(
                 f"warning: {feed.name}/{folder}/ is no declared table of the feed; its files are not read. "
-                f"Declare it with: highwater add-table {feed.name}.{folder}",
+                f"Declare it with: {declaring(feed.name, folder)}",
+                err=True,
+            )
+        for name, (table, first) in landed.second.items():
+            click.echo(
+                f"warning: {feed.name}: records of the table {_in_words(table)} are in unassigned_records, for "
+                f"{_in_words(first)} has its name. Declare it with: {declaring(feed.name, name)}",
                 err=True,
             )
     if failures:
         raise CheckError("\n".join(failures))
     return newest
+
+
+def _in_words(table) -> str:
+    schema, name = table
+    return f"{name!r} of the schema {schema!r}" if schema else repr(name)
 
 
 @commands.command()
@@ -362,24 +374,54 @@ def patch(table, where, end):
     multiple=True,
     help="Setting of that feed, for example dialect=mysql.",
 )
+@click.option(
+    "--source-table",
+    metavar="NAME",
+    help="What its folder or its records call the table, where it is not TABLE: archive.orders, 'Order Details'.",
+)
 @click.option("--without-key", is_flag=True, help="The table has no key: it gets a log and no merged table.")
 @click.option("--history", is_flag=True, help="Also every version of every row; of a table that is there, this alone.")
-def add_table_command(table, key, columns, form, settings, without_key, history):
-    """Write the staging, changes, merged and mart models of a table, and their YAML."""
-    from highwater.add_table import add_table
+def add_table_command(table, key, columns, form, settings, source_table, without_key, history):
+    """Write the staging, changes, merged and mart models of a table, and their YAML.
+
+    NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
+    A unit of time stands behind its type: `at:timestamp[millis]`.
+    """
+    from highwater.add_table import add_table, split_name
+    from highwater.columns import parse_columns
 
     pairs = [setting.partition("=") for setting in settings]
     for name, equals, value in pairs:
         if not equals or not value:
             raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
     given = {name: value for name, _, value in pairs}
-    written = add_table(table, key, columns, form, given, without_key, history=history)
+    _refuse_other_settings(table, form, given)
+    written = add_table(table, key, columns, form, given, without_key, history=history, source_table=source_table)
     for path in written:
         click.echo(f"wrote {path}")
-    system, name = table.partition(".")[0].partition("_")[2], table.partition(".")[2]
+    feed, name = split_name(table)
+    system = feed.partition("_")[2]
     if any(path.name == f"{system}_{name}_changes.sql" for path in written):
         click.echo(f"A model called {name} is there already, so this table is {system}_{name}.")
+    for column in parse_columns(",".join(filter(None, [key, columns]))):
+        if column.is_numbered:
+            click.echo(f"The column {column.field!r} is called {column.name}: another one has the name without number.")
     click.echo("Now deliver files and run: highwater build")
+
+
+def _refuse_other_settings(table: str, form: str | None, settings: dict[str, str]) -> None:
+    """Refuse what a feed that is declared already would not take over."""
+    from highwater.add_table import as_yaml_reads_it
+    from highwater.feeds import declared_feeds
+
+    feed = declared_feeds().get(table.partition(".")[0])
+    given = {name: as_yaml_reads_it(value) for name, value in settings.items()} | ({"format": form} if form else {})
+    for name, value in given.items() if feed else ():
+        if feed.settings.get(name) != value:
+            raise UsageError(
+                f"the feed {feed.name} is declared already, with {name} {feed.settings.get(name)!r}, not {value!r}. "
+                f"Edit its settings in models/staging/{feed.name}/, or leave --format and --setting out."
+            )
 
 
 def main() -> None:

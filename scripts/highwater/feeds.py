@@ -1,19 +1,44 @@
 """Feeds as the project declares them: `config.meta.feed` on a dbt source."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
 
 from highwater.errors import UsageError
-from highwater.formats import FORMATS, TABLE_IN_FOLDERS, TABLE_IN_RECORDS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
+from highwater.formats import (
+    CHOICES,
+    FORMATS,
+    TABLE_IN_FOLDERS,
+    TABLE_IN_RECORDS,
+    TUNGSTEN_DIALECTS,
+    Dialect,
+    ReadOptions,
+)
 from highwater.project import exports_root, landing_root
 
 ROLES = ("changes", "baseline", "export")
-ESCAPES = ("doubled", "backslash")
 DELIMITER = re.compile(r"""(?![\r\n"\\])[\x00-\x7f]""")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
+IN_JINJA = re.compile(r"\{\{ ('(?:[^'\\]|\\.)*') \}\}", re.DOTALL)
+
+
+def sql_text(text: str) -> str:
+    """Return a text as SQL has it, in quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def jinja_text(text: str) -> str:
+    """Return a text as Jinja has it, in quotes."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r") + "'"
+
+
+def plain_text(text: str) -> str:
+    """Return what dbt makes of a text in YAML that was put into Jinja because it holds Jinja's own marks."""
+    found = IN_JINJA.fullmatch(text)
+    return text if found is None else found[1][1:-1].encode("ascii", "backslashreplace").decode("unicode-escape")
 
 
 @dataclass(frozen=True)
@@ -23,12 +48,14 @@ class Feed:
     Attributes:
         name: the dbt source's name, the folder it lands in, and its raw table (`raw.<name>`).
         role: `changes`, `baseline` (rows as of the start) or `export` (rows to reconcile with).
-        tables: its source tables.
+        tables: its source tables, as dbt names them.
         layout: what tells a table, one of LAYOUTS: the folder `<name>/<table>/`, the file's name, or each record.
         options: what the reader of its files is told.
         source_schema: where the tables of a changelog are in their database; None: in `public`.
         positions: of exports, the feed whose positions they carry.
         retention_days: how long `highwater vacuum` keeps its records; None: for ever.
+        source_tables: what `raw` calls those of its tables that have another name there, by dbt's name.
+        settings: as they are declared, by name.
     """
 
     name: str
@@ -39,6 +66,12 @@ class Feed:
     source_schema: str | None = None
     positions: str | None = None
     retention_days: int | None = None
+    source_tables: dict[str, str] = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)
+
+    def source_table(self, table: str) -> str:
+        """Return what `raw` calls one of its tables: the folder, or the name that files or records tell."""
+        return self.source_tables.get(table, table)
 
     @property
     def format(self) -> str:
@@ -99,7 +132,7 @@ def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
     if dialect is None:
         return None
     if format == "tungsten-csv":
-        dialect = TUNGSTEN_DIALECTS[_choice(where, settings, "dialect", TUNGSTEN_DIALECTS)]
+        dialect = TUNGSTEN_DIALECTS[settings["dialect"]]
     header = settings.get("header", dialect.header)
     if not isinstance(header, bool):
         raise UsageError(f"{where}: header is {header!r}; it must be true or false.")
@@ -110,19 +143,29 @@ def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
     return replace(
         dialect,
         delimiter=delimiter,
-        escape=_choice(where, settings, "escape", ESCAPES, dialect.escape),
+        escape=settings.get("escape", dialect.escape),
         null=_text(where, settings, "null", dialect.null, word, "a quoted text without quotes and delimiters in it"),
         header=header,
     )
 
 
-def _feed(where: str, name: str, settings: dict, tables: tuple[str, ...]) -> Feed:
-    """Return the feed that a source declares, its settings checked."""
+def _check_words(where: str, settings: dict, format: str) -> None:
+    """Check the settings whose values are words, and that those are there which the format needs."""
+    for name, allowed in {**CHOICES, **FORMATS[format].choices}.items():
+        if name in settings and name in FORMATS[format].settings:
+            _choice(where, settings, name, allowed)
+        elif name in FORMATS[format].needed:
+            raise UsageError(f"{where}: {format} needs the setting {name}, one of: {', '.join(allowed)}.")
+
+
+def _feed(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed:
+    """Return the feed that a source declares, its settings checked; `tables` has what raw calls them by dbt's name."""
     format = _choice(where, settings, "format", FORMATS)
     known = FORMATS[format].settings | {"format", "role", "retention_days"}
     for setting in settings:
         if setting not in known:
             raise UsageError(f"{where}: unknown setting {setting!r}; {format} knows: {', '.join(sorted(known))}.")
+    _check_words(where, settings, format)
     role = _choice(where, settings, "role", ROLES, "changes")
     if role == "changes" and role not in FORMATS[format].roles:
         raise UsageError(f"{where}: {format} files hold rows, not changes; declare `role: baseline` or `role: export`.")
@@ -138,13 +181,23 @@ def _feed(where: str, name: str, settings: dict, tables: tuple[str, ...]) -> Fee
         dialect=_dialect(where, settings, format),
         table_in_records=layout == TABLE_IN_RECORDS,
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
+        wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
     )
     positions = _text(
         where, settings, "positions", None, NAME, "the name of the feed whose positions its exports carry"
     )
     source_schema = _text(where, settings, "source_schema", None, re.compile(".+"), "the name of a schema")
     retention_days = days(where, "retention_days", settings.get("retention_days"))
-    return Feed(name, role, tables, layout, options, source_schema, positions, retention_days)
+    others = {table: source for table, source in tables.items() if table != source}
+    return Feed(name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings)
+
+
+def _source_table(where: str, table: dict) -> str:
+    """Return what raw calls a table of a source."""
+    told = ((table.get("config") or {}).get("meta") or {}).get("source_table", table["name"])
+    if not isinstance(told, str) or not told:
+        raise UsageError(f"{where}: source_table of {table['name']} is {told!r}; it must be a quoted text.")
+    return plain_text(told)
 
 
 def declared_feeds() -> dict[str, Feed]:
@@ -166,12 +219,15 @@ def declared_feeds() -> dict[str, Feed]:
             where = f"{path} line {settings.pop('__line__')}: feed {source.get('name')!r}"
             if None in settings:  # what YAML makes of a bare `null:`
                 settings["null"] = settings.pop(None)
-            tables = tuple(table["name"] for table in source.get("tables") or [])
+            tables = {str(table["name"]): _source_table(where, table) for table in source.get("tables") or []}
             for name in (source.get("name"), *tables):
                 if not NAME.fullmatch(str(name)):
                     raise UsageError(
                         f"{where}: {name!r} is no name for a feed or table; use lower-case letters, digits and _."
                     )
+            twice = [told for told in tables.values() if [*tables.values()].count(told) > 1]
+            if twice:
+                raise UsageError(f"{where}: two of its tables read the records of {twice[0]!r}.")
             if source["name"] in feeds:
                 raise UsageError(f"{where} is declared twice.")
             feeds[source["name"]] = _feed(where, source["name"], settings, tables)

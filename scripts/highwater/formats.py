@@ -1,6 +1,6 @@
 """The formats that landing reads: what each allows in a feed's declaration, and what a reader is told."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES, TABLE_IN_RECORDS = LAYOUTS = ("folders", "files", "records")
 
@@ -38,7 +38,8 @@ class Format:
 
     Attributes:
         roles: what its files may hold. layouts: how they may tell their tables.
-        settings: names of its settings, beside `format` and `role`.
+        settings: names of its settings, beside `format` and `role`. needed: those that it cannot do without.
+        choices: the values that settings may have, where they are not CHOICES.
         dialect: of a delimited format, before the feed's settings.
         is_delivered: as files in the landing folder; otherwise it is extracted from a database.
     """
@@ -46,18 +47,39 @@ class Format:
     roles: tuple[str, ...] = ("changes", "baseline")
     layouts: tuple[str, ...] = (TABLE_IN_FOLDERS,)
     settings: frozenset[str] = frozenset()
+    needed: tuple[str, ...] = ()
+    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dialect: Dialect | None = None
     is_delivered: bool = True
 
+
+SORT_KEYS = ("oracle_sort_keys", "mysql_sort_keys", "postgresql_sort_keys", "sqlserver_sort_keys")
+
+# the values of settings that are words
+CHOICES = {
+    "binary": ("base64", "base64url", "hex"),
+    "connector": ("postgresql", "mysql", "mariadb", "oracle", "sqlserver"),
+    "decimals": ("precise", "string", "double"),
+    "dialect": tuple(TUNGSTEN_DIALECTS),
+    "escape": ("doubled", "backslash"),
+    "form": ("envelope", "flattened"),
+    "infinity": ("reject", "end_of_range"),
+    "intervals": ("numeric", "string"),
+    "order": ("change_sequence_number", *SORT_KEYS),
+    "replace": ("upsert",),
+    "times": ("adaptive", "connect", "isostring", "microseconds", "nanoseconds"),
+}
 
 _ORDERED = frozenset(("baseline", "epochs"))
 _DELIMITED = frozenset(("delimiter", "escape", "null", "header"))
 _DMS = _ORDERED | {"sequence_column", "timestamp_column", "before_prefix"}
 _OF_RECORDS = (TABLE_IN_FOLDERS, TABLE_IN_RECORDS)
 _MIXED = frozenset(("layout", "schema"))
+_JSON = _ORDERED | {"wrapping"}
+_OF_FILES = {"needed": ("order",), "choices": {"order": SORT_KEYS}}
 
 FORMATS = {
-    "datastream-json": Format(settings=_ORDERED | {"order"}),
+    "datastream-json": Format(settings=_JSON | {"order"}),
     "csv": Format(
         roles=("baseline", "export"),
         settings=frozenset(("epochs", "positions", "delimiter", "escape", "null")),
@@ -67,15 +89,19 @@ FORMATS = {
     "tungsten-csv": Format(
         layouts=(TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES),
         settings=_ORDERED | _MIXED | {"dialect", "header", "columns"},
+        needed=("dialect",),
         dialect=Dialect(),
     ),
     "arcion-csv": Format(settings=_ORDERED | _DELIMITED | {"columns", "replace"}, dialect=Dialect()),
-    "arcion-json": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"null", "replace"}),
-    "datastream-gcs-json": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}),
-    "datastream-avro": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}),
+    "arcion-json": Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"null", "replace"}),
+    "datastream-gcs-json": Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"order"}, **_OF_FILES),
+    "datastream-avro": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}, **_OF_FILES),
     "debezium-json": Format(
         layouts=_OF_RECORDS,
-        settings=_ORDERED | _MIXED | {"connector", "form", "decimals", "unavailable_value"},
+        settings=_JSON
+        | _MIXED
+        | {"connector", "form", "binary", "decimals", "times", "intervals", "infinity", "unavailable_value"},
+        needed=("connector",),
     ),
     "dms-csv": Format(settings=_DMS | _DELIMITED, dialect=Dialect()),
     "dms-parquet": Format(settings=_DMS),

@@ -6,7 +6,8 @@ import click
 import yaml
 
 from highwater import dbt
-from highwater.add_table import column_in_other_letters, in_yaml, parse_columns
+from highwater.add_table import column_in_other_letters, declared_columns, in_yaml
+from highwater.columns import named_columns
 from highwater.feeds import FAST_LOADER
 from highwater.spark import quoted
 
@@ -53,7 +54,7 @@ def _tests_that_add() -> list[str]:
 
 
 def _add(spark, entity: str, field: str) -> None:
-    (column,) = parse_columns(f"{field}:string")
+    (column,) = named_columns([(field, "string", None)], declared_columns(entity)[0])
     described = f"        description: {in_yaml(column.description)}\n"
     own = f"        config: {{meta: {{field: {in_yaml(field)}}}}}\n" if field != column.name else ""
     (log,) = Path("models/changes").glob(f"*/{entity}_changes.yml")

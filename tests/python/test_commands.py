@@ -4,7 +4,9 @@ import contextlib
 import fcntl
 import json
 import os
+import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from highwater.columns import Column
+from highwater.errors import UsageError
 
 PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
@@ -206,6 +210,8 @@ def test_with_a_wrong_declaration(project, before, after, words):
 
 
 ADD = ["add-table", "datastream_user1.bookings"]
+ADD_NEW = ["add-table", "some_feed.things", "--key", "id:int", "--columns", "v:string", "--format"]
+DEBEZIUM = ["add-table", "debezium_erp.bookings"]
 
 
 @pytest.mark.parametrize(
@@ -225,8 +231,44 @@ ADD = ["add-table", "datastream_user1.bookings"]
             [*ADD, "--key", "id:bigint", "--columns", "total:decimal"],
             ["column 'total' has the unknown type 'decimal'", "decimal(p,s)"],
         ),
-        ([*ADD, "--key", "id:bigint", "--columns", "ID:string"], ["column 'id' is given twice"]),
-        ([*ADD, "--key", "id:bigint", "--columns", "o'clock:string"], ["has a quote or a backslash in its name"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "v:int,id:string"], ["column 'id' is given twice"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "a:b,c:string"], ["column 'a' has the unknown type 'b'"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "a,b:string"], ["column 'a' is not written as name:type", "quotes"]),
+        ([*ADD, "--key", "id:bigint", "--columns", '"":string'], ["a column has no name"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "n:decimal(39,2)"], ["the unknown type 'decimal(39,2)'", "38"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "n:decimal(5,6)"], ["the unknown type 'decimal(5,6)'"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "t:timestamp[millis]"], ["unit 'millis'", "only in debezium-json"]),
+        ([*DEBEZIUM, "--key", "id:bigint", "--columns", "t:timestamp[days]"], ["the unknown unit 'days'", "millis"]),
+        ([*DEBEZIUM, "--key", "id:bigint", "--columns", "d:date[millis]"], ["a number in a date counts days"]),
+        ([*DEBEZIUM, "--key", "id:bigint[millis]"], ["which only timestamp and timestamp_ntz may have"]),
+        ([*ADD, "--setting", "order=mysql_sort_keys", "--key", "id:int"], ["is declared already, with order", "Edit"]),
+        ([*ADD, "--format", "csv", "--key", "id:int"], ["with format 'datastream-json', not 'csv'"]),
+        ([*ADD_NEW, "debezium-json"], ["debezium-json needs the setting connector, one of: postgresql, mysql"]),
+        (
+            [*ADD_NEW, "debezium-json", "--setting", "connector=mongodb"],
+            ["connector is 'mongodb'; it must be one of: postgresql, mysql, mariadb, oracle, sqlserver"],
+        ),
+        ([*ADD_NEW, "datastream-avro"], ["datastream-avro needs the setting order, one of: oracle_sort_keys"]),
+        ([*ADD_NEW, "datastream-gcs-json", "--setting", "order=changes"], ["order is 'changes'; it must be one of"]),
+        ([*ADD_NEW, "tungsten-csv"], ["tungsten-csv needs the setting dialect, one of: mysql"]),
+        (
+            [*ADD_NEW, "debezium-json", "--setting", "connector=mysql", "--setting", "times=iso"],
+            ["times is 'iso'; it must be one of: adaptive, connect"],
+        ),
+        (
+            ["add-table", "debezium_erp.Order Details", "--key", "id:int"],
+            ["order_details --source-table 'Order"],
+        ),
+        (
+            ["add-table", "debezium_erp.archive.orders", "--key", "id:int"],
+            ["archive_orders --source-table"],
+        ),
+        (["add-table", "debezium_erp.größe", "--key", "id:int"], ["gr_e --source-table 'größe'"]),
+        (["add-table", "debezium_erp.2fa", "--key", "id:int"], ["t_2fa --source-table 2fa"]),
+        (["add-table", f"debezium_erp.{'n' * 190}", "--key", "id:int"], ["is too long", "--source-table"]),
+        ([*ADD, "--key", "id:int", "--source-table", "a/b"], ["no folder can be called 'a/b'"]),
+        ([*ADD, "--key", "id:int", "--source-table", "ö" * 128], ["no folder can be called"]),
+        ([*ADD, "--key", "id:int", "--source-table", "table1"], ["are those of the table table1 of datastream_user1"]),
         (
             ["add-table", "debezium_shop.orders", "--key", "id:int"],
             ["the feed debezium_shop is not declared yet", "--format"],
@@ -249,7 +291,7 @@ def test_add_table_says_when_the_name_is_taken(project):
 
 
 def test_add_table_quotes_names_that_yaml_would_read_as_something_else(project):
-    columns = 'no:string,qty [kg]:string,total #1:string,"x":string'
+    columns = 'no:string,qty [kg]:string,total #1:string,"""x""":string'
     result = run(*ADD, "--key", "on:int", "--columns", columns, cwd=project)
     assert result.returncode == 0, result.stderr
     names = ["no", "qty__kg_", "total__1", "_x_"]
@@ -260,6 +302,217 @@ def test_add_table_quotes_names_that_yaml_would_read_as_something_else(project):
     assert log["config"]["meta"]["key"] == ["on"]
     own = [column.get("config", {}).get("meta", {}).get("field") for column in log["columns"]][1:5]
     assert own == [None, "qty [kg]", "total #1", '"x"']
+
+
+def test_tables_of_one_name_whose_first_one_has_no_key(project):
+    no_key = ["--without-key", "--columns", "title:string"]
+    new = ["--format", "debezium-json", "--setting", "connector=mysql"]
+    assert run("add-table", "lib_a.books", *no_key, *new, cwd=project).returncode == 0
+    result = run("add-table", "lib_b.books", "--key", "id:bigint", *new, cwd=project)
+    assert "A model called books is there already, so this table is b_books." in result.stdout
+    # other names that models of the project have
+    for name in ("rejected", "unassigned_records", "books_changes"):
+        result = run("add-table", f"lib_a.{name}", "--key", "id:bigint", cwd=project)
+        assert f"so this table is a_{name}." in result.stdout, result.stdout + result.stderr
+    assert run("dbt", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake")).returncode == 0
+
+
+# what SQL identifiers of the four databases may hold, in quotes: anything but NUL
+PIECES = [
+    *"aAbZ09_ .,:;-'\"`\\/()[]{}<>|#@$%&*+=?!~^",
+    "\t",
+    "\n",
+    "ß",
+    "É",
+    "é",
+    "名前",
+    "İ",
+    "ſ",
+    "ı",
+    "Ω",
+    "ا",
+    "अ",
+    "😀",
+]
+PIECES += [
+    "{{",
+    "}}",
+    "{%",
+    "%}",
+    "{#",
+    "#}",
+    "{{ x }}",
+    "\u200b",
+    "\u2028",
+    "\x7f",
+    "\x85",
+    "\ufeff",
+    "null",
+    "select",
+]
+NAMES = [
+    "Name",
+    "name",
+    "NAME",
+    "a b",
+    "a.b",
+    "a,b",
+    "a:b",
+    "?",
+    "??",
+    "_",
+    "__",
+    "2fa",
+    "not",
+    "key",
+    "value",
+    "batch",
+]
+NAMES += ["feed", "source_feed", "FEED", "verdict", "valid_from", "source_valid_from", "is_copy", "operation", "old_id"]
+NAMES += [
+    "größe",
+    "GRÖSSE",
+    "Ö",
+    "O\u0308",
+    "n" * 128,
+    "名" * 128,
+    "is_new",
+    "id",
+    "column",
+    "source_column",
+    "`a`",
+    "%a",
+]
+NAMES += [
+    " ",
+    " a",
+    "a ",
+    "\n",
+    '"',
+    '""',
+    "'",
+    "{{ env_var('HOME') }}",
+    "{{",
+    "{% raw %}",
+    "{#",
+    "no",
+    "null",
+    "~",
+    "1",
+]
+NAMES += ["1.0", "- a", "a: b", "a #b", "&a", "*a", "!a", "@a", "a\n", "\na", "a\n\nb", "a\\", "\\'", "a}}", "a\r\nb"]
+
+
+def as_typed(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def test_any_identifier_comes_back_through_add_table_and_dbt(project):
+    from highwater.add_table import declared_columns
+
+    seed = random.randrange(10**9)
+    print("seed", seed)
+    chance = random.Random(seed)
+    fields = [*dict.fromkeys(NAMES + ["".join(chance.choices(PIECES, k=chance.randrange(1, 9))) for _ in range(150)])]
+    chance.shuffle(fields)
+    key, columns = f"{as_typed(fields[0])}:int", ",".join(f"{as_typed(name)}:string" for name in fields[1:])
+    new = ["--format", "debezium-json", "--setting", "connector=mysql", "--setting", "layout=records", "--history"]
+    result = run("add-table", "odd_names.odd", "--key", key, "--columns", columns, *new, cwd=project)
+    assert result.returncode == 0, result.stderr
+    rows = run("add-table", "odd_files.odd", "--key", key, "--columns", columns, "--format", "dms-csv", cwd=project)
+    assert rows.returncode == 0, rows.stderr
+    parsed = run("dbt", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
+    assert parsed.returncode == 0, parsed.stdout + parsed.stderr
+    manifest = json.loads((project / "target/manifest.json").read_text())
+    log = manifest["nodes"]["model.highwater.odd_changes"]
+    found = {
+        name: column["config"]["meta"].get("field", name)
+        for name, column in log["columns"].items()
+        if column["data_type"]
+    }
+    assert set(found.values()) ^ set(fields) == set()
+    assert all(re.fullmatch(r"\w+", name) and name == name.lower() for name in found)
+    assert log["config"]["meta"]["key"] == [next(name for name in found if found[name] == fields[0])]
+    described = {column["description"] for column in log["columns"].values()}
+    assert {f"{name} at the source.".strip() for name in fields} <= {text.strip() for text in described}
+    sources = {node["source_name"]: node for node in manifest["sources"].values()}
+    assert sources["odd_files"]["config"]["meta"]["columns"] == fields
+    here = Path.cwd()
+    os.chdir(project)
+    try:
+        columns = declared_columns("odd")[0]
+    finally:
+        os.chdir(here)
+    assert {column.name: column.field for column in columns} == found
+    for names in ("name", "mart_name", "version_name"):
+        several = [getattr(column, names).upper() for column in columns]
+        assert len(several) == len(set(several)), names
+    numbered = next(column for column in columns if column.is_numbered)
+    assert f"The column {numbered.field!r} is called {numbered.name}" in result.stdout
+
+
+TABLE_NAMES = [
+    "archive.orders",
+    "Order Details",
+    "order-items",
+    "größe",
+    "n" * 128,
+    "2fa",
+    "it's",
+    "a\\b",
+    '"Orders"',
+    "`a`",
+]
+TABLE_NAMES += ["{{ x }}", "{% raw %}", "a\nb", " a", "名前", "😀", "{{ x }} 'of' \\ `it`", '"public"."Orders"']
+READS_TABLES = any("table.tables" in path.read_text() for path in (PROJECT / "macros").glob("**/*.sql"))
+
+
+@pytest.mark.skipif(not READS_TABLES, reason="macros take the names in raw for those in dbt")
+def test_a_table_of_any_name_parses(project):
+    new = ["--format", "debezium-json", "--setting", "connector=mysql", "--setting", "layout=records"]
+    for number, name in enumerate(TABLE_NAMES):
+        result = run(
+            "add-table", f"odd_names.odd{number}", "--key", "id:int", *new, "--source-table", name, cwd=project
+        )
+        assert result.returncode == 0, result.stderr
+    parsed = run("dbt", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
+    assert parsed.returncode == 0, parsed.stdout + parsed.stderr
+    manifest = json.loads((project / "target/manifest.json").read_text())
+    for number, name in enumerate(TABLE_NAMES):
+        source = manifest["sources"][f"source.highwater.odd_names.odd{number}"]
+        expected = name if '"' in name else name.lower()
+        assert source["config"]["meta"]["source_table"] == expected
+        escaped = expected.replace("\\", "\\\\").replace("'", "\\'")
+        assert source["freshness"]["filter"] == f"source_table = '{escaped}'"
+
+
+@pytest.mark.parametrize("name", TABLE_NAMES)
+def test_the_command_that_declares_a_table_is_one_that_works(project, monkeypatch, name):
+    from highwater.add_table import add_table, declaring, logged_tables
+
+    monkeypatch.chdir(project)
+    _, command, table, *told = shlex.split(declaring("odd_names", name))
+    assert command == "add-table" and (
+        told == ["--source-table", name] or (told == [] and table == f"odd_names.{name}")
+    )
+    settings = {"connector": "mysql", "layout": "records"}
+    add_table(table, "id:int", None, "debezium-json", settings, source_table=told[1] if told else None)
+    assert ("odd_names", name if '"' in name else name.lower()) in [
+        pair for _, pairs in logged_tables() for pair in pairs
+    ]
+    with pytest.raises(UsageError, match="are those of the table"):
+        add_table("odd_names.another", "id:int", source_table=name)
+
+
+def test_names_that_the_project_stores_get_a_prefix_and_never_meet():
+    from highwater.columns import named_columns
+
+    columns = named_columns([(field, "string", None) for field in ("feed", "source_feed", "Feed", "operation")])
+    assert [column.name for column in columns] == ["source_feed", "source_feed_2", "source_feed_3", "operation"]
+    assert [column.mart_name for column in columns] == ["feed", "source_feed_2", "source_feed_3", "operation"]
+    # what 0.5.0 has declared
+    assert Column("source_operation", "operation", "string").mart_name == "operation"
 
 
 def test_add_table_with_several_keys_parses_without_warnings(project):

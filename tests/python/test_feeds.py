@@ -1,11 +1,12 @@
 """What a feed may declare, without Spark."""
 
 import pickle
+import re
 
 import pytest
 from highwater.errors import UsageError
-from highwater.feeds import declared_feeds
-from highwater.formats import FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
+from highwater.feeds import declared_feeds, jinja_text, plain_text
+from highwater.formats import CHOICES, FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
 
 DECLARATION = """
 sources:
@@ -60,9 +61,59 @@ def test_options_of_the_reader(declare, settings, options):
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if "baseline" in FORMATS[name].settings])
 def test_settings_that_only_the_models_read(declare, format):
-    dialect = ["dialect: mysql"] if format == "tungsten-csv" else []
-    declare(f"format: {format}", *dialect, "baseline: b", "epochs: [{source: a}]")
-    assert declare(f"format: {format}", *dialect, "role: baseline").role == "baseline"
+    needed = [f"{name}: {(CHOICES | FORMATS[format].choices)[name][0]}" for name in FORMATS[format].needed]
+    declare(f"format: {format}", *needed, "baseline: b", "epochs: [{source: a}]")
+    assert declare(f"format: {format}", *needed, "role: baseline").role == "baseline"
+
+
+@pytest.mark.parametrize("format, name", [(format, name) for format in FORMATS for name in FORMATS[format].needed])
+def test_a_setting_that_is_needed_is_asked_for_with_its_values(declare, format, name):
+    with pytest.raises(UsageError, match=f"{format} needs the setting {name}, one of: ") as caught:
+        declare(f"format: {format}")
+    assert all(value in str(caught.value) for value in (CHOICES | FORMATS[format].choices)[name])
+
+
+WORDS = [(format, name) for format in FORMATS for name in FORMATS[format].settings if name in CHOICES]
+
+
+@pytest.mark.parametrize("format, name", sorted(WORDS))
+def test_words_of_settings(declare, format, name):
+    choices = CHOICES | FORMATS[format].choices
+    others = [f"{other}: {choices[other][0]}" for other in FORMATS[format].needed if other != name]
+    role = ["role: baseline"] if "changes" not in FORMATS[format].roles else []
+    for word in choices[name]:
+        declare(f"format: {format}", *role, *others, f"{name}: {word}")
+    with pytest.raises(UsageError, match=f"{name} is 'mongodb'; it must be one of: {choices[name][0]}"):
+        declare(f"format: {format}", *role, *others, f"{name}: mongodb")
+
+
+def test_what_raw_calls_a_table(declare, tmp_path):
+    feed = declare("format: arcion-json", "layout: records")
+    assert feed.source_table("orders") == "orders"
+    path = tmp_path / "models/staging/sources.yml"
+    for told, expected in {'"archive.orders"': "archive.orders", "\"{{ 'a {{ b }}' }}\"": "a {{ b }}"}.items():
+        path.write_text(
+            DECLARATION.format(settings="format: arcion-json").rstrip()
+            + f"\n        config: {{meta: {{source_table: {told}}}}}\n      - name: others\n"
+        )
+        feed = declared_feeds()["vendor_shop"]
+        assert (feed.source_table("orders"), feed.source_table("others")) == (expected, "others")
+    path.write_text(
+        path.read_text().replace("name: others", "name: others\n        config: {meta: {source_table: orders}}")
+    )
+    path.write_text(re.sub("source_table: .*a .*", "source_table: orders}}", path.read_text()))
+    with pytest.raises(UsageError, match="two of its tables read the records of 'orders'"):
+        declared_feeds()
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "it's", 'a "b"', "a\\b", "a\nb", "{{ x }}", "{% x %}", "größe", "😀", "\\'", "{{ '\\n' }}"]
+)
+def test_texts_stay_what_they_are_in_jinja(text):
+    from jinja2 import Environment
+
+    assert Environment().from_string(f"{{{{ {jinja_text(text)} }}}}").render() == text
+    assert plain_text(f"{{{{ {jinja_text(text)} }}}}") == text
 
 
 @pytest.mark.parametrize(
@@ -70,7 +121,10 @@ def test_settings_that_only_the_models_read(declare, format):
     [
         (["format: tungsten"], "format is 'tungsten'; it must be one of: datastream-json, csv, parquet, tungsten-csv"),
         (["format: [csv]"], "format is ['csv']; it must be one of"),
-        (["format: tungsten-csv"], "dialect is None; it must be one of: mysql, oracle, vertica, redshift, hive"),
+        (
+            ["format: tungsten-csv"],
+            "tungsten-csv needs the setting dialect, one of: mysql, oracle, vertica, redshift, hive.",
+        ),
         (["format: dms-csv", "dialect: mysql"], "unknown setting 'dialect'; dms-csv knows: baseline, "),
         (
             ["format: csv", "role: baseline", "order: a"],

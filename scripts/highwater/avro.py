@@ -7,6 +7,8 @@ base64. Arrays of PostgreSQL become JSON arrays; doubles without a number in JSO
 
 import base64
 import math
+import struct
+import uuid
 from collections.abc import Iterator
 
 import fastavro
@@ -61,6 +63,18 @@ def _decimal(unscaled: bytes, schema, _=None) -> str:
     return "-" * (number < 0) + digits[:point] + "." * (scale > 0) + digits[point:]
 
 
+def _nanos(nanos: int) -> str:
+    """Return the text of a moment, nanoseconds since 1970; the last three digits are kept where they say something."""
+    micros, rest = divmod(nanos, 1000)
+    return f"{Timestamp(micros)}{rest:03}" if rest else str(Timestamp(micros))
+
+
+def _duration(value: bytes) -> str:
+    """Return months, days and milliseconds as ISO 8601 has them."""
+    months, days, millis = struct.unpack("<III", value)
+    return f"P{months}M{days}DT{millis // 1000}.{millis % 1000:03}S"
+
+
 fastavro.read.LOGICAL_READERS.update(
     {
         "bytes-decimal": _decimal,
@@ -73,7 +87,11 @@ fastavro.read.LOGICAL_READERS.update(
         "long-timestamp-micros": lambda micros, *_: Timestamp(micros),
         "long-local-timestamp-millis": lambda millis, *_: Timestamp(millis * 1000),
         "long-local-timestamp-micros": lambda micros, *_: Timestamp(micros),
+        "long-timestamp-nanos": lambda nanos, *_: _nanos(nanos),
+        "long-local-timestamp-nanos": lambda nanos, *_: _nanos(nanos),
         "string-uuid": lambda text, *_: text,
+        "fixed-uuid": lambda value, *_: str(uuid.UUID(bytes=bytes(value))),
+        "fixed-duration": lambda value, *_: _duration(bytes(value)),
     }
 )
 
@@ -107,17 +125,59 @@ def _document(record: dict) -> bytes:
 def avro_records(stream) -> Iterator[pyarrow.RecordBatch]:
     """Yield the records of an Avro container file; their lines are their ordinals, from 1.
 
+    A record with a text that is no UTF-8 has a problem that names the field.
+
     Raises: UnreadableFile for a file that is no Avro or not whole, and for a codec that is not installed.
     """
-    documents, size, first = [], 0, 1
+    documents, problems, size, first = [], [], 0, 1
     try:
-        for record in fastavro.reader(stream):
-            documents.append(_document(record))
-            size += len(documents[-1])
+        for record in fastavro.reader(stream, handle_unicode_errors="surrogateescape"):
+            document, problem = _told(record)
+            documents.append(document)
+            problems.append(problem)
+            size += len(document)
             if size >= records.BLOCK_BYTES:
-                yield record_batch(range(first, first + len(documents)), documents)
-                documents, size, first = [], 0, first + len(documents)
+                yield record_batch(range(first, first + len(documents)), documents, problems=problems)
+                documents, problems, size, first = [], [], 0, first + len(documents)
     except Exception as error:  # fastavro lets through whatever it stumbles over
         raise UnreadableFile(f"it is no sound Avro file: {type(error).__name__}: {error}") from error
     if documents:
-        yield record_batch(range(first, first + len(documents)), documents)
+        yield record_batch(range(first, first + len(documents)), documents, problems=problems)
+
+
+def _told(record: dict) -> tuple[bytes, str | None]:
+    """Return the document of a record, and what is wrong with it."""
+    try:
+        return _document(record), None
+    except orjson.JSONEncodeError as error:
+        found = _not_text(record)
+        if found is None:
+            return b"{}", f"malformed_record: {error}"
+    place, value = found
+    return _document(_as_text(record)), f"not_utf8: field {place!r}: 0x{value.hex()} is no text in UTF-8"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def _not_text(value, place: str = "") -> tuple[str, bytes] | None:
+    """Return the place and the bytes of a text in a decoded value that is none."""
+    if isinstance(value, str) and not value.isascii() and _as_text(value) != value:
+        return place, _bytes(value)
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in inner:
+        where = f"{place}.{name}" if place else str(name)
+        if found := _not_text(name, where) or _not_text(item, where):
+            return found
+    return None
+
+
+def _as_text(value):
+    """Return a decoded value with what is no text replaced."""
+    if isinstance(value, dict):
+        return {_as_text(name): _as_text(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    is_text = isinstance(value, str) and not value.isascii()
+    return _bytes(value).decode(errors="replace") if is_text else value

@@ -224,7 +224,8 @@ def test_tables_that_file_names_tell(workshop):
 
 def test_tables_that_records_tell(workshop):
     feed = "debezium_records"
-    with declared(workshop, feed, "customers", format="debezium-json", layout="records", schema="shop") as reading:
+    settings = {"format": "debezium-json", "connector": "postgresql", "layout": "records", "schema": "shop"}
+    with declared(workshop, feed, "customers", **settings) as reading:
         sources = [{"schema": "shop", "table": "Customers"}, {"schema": "crm", "table": "customers"}]
         path = workshop.deliver(feed, "a/b.json", [*({"op": "c", "source": source} for source in sources), None])
         assert workshop.land(feed)[feed].records == 2  # a tombstone says nothing that the delete did not say
@@ -232,6 +233,107 @@ def test_tables_that_records_tell(workshop):
     name = f"{feed}/a/{path.name}"
     assert entries(workshop, feed, "file") == [(name, None, None)]
     assert entries(workshop, feed, "record") == [(name, 1, "customers"), (name, 2, "crm.customers")]
+
+
+def of_tables(*tables: str) -> list[dict]:
+    named = [table.split(".") for table in tables]
+    return [{"op": "c", "source": {"schema": schema, "table": table}} for schema, table in named]
+
+
+MULTI = {"format": "debezium-json", "connector": "postgresql", "layout": "records"}
+
+
+def tables_of(workshop, feed: str) -> dict[str, list[str]]:
+    rows = workshop.rows(f"select source_file, source_table from raw.{feed} where entry = 'record' order by all")
+    return {file.split("/")[1]: [table for name, table in rows if name == file] for file, _ in rows}
+
+
+def test_a_second_table_of_one_name_keeps_its_own_name_however_the_files_are_read(workshop, capsys):
+    from highwater.cli import _land
+
+    feed = "debezium_schemas"
+    with declared(workshop, feed, "orders", **MULTI) as reading:
+        # side by side: each file knows its own first table only
+        workshop.deliver(feed, "1.json", of_tables("public.orders", "public.Items"))
+        workshop.deliver(feed, "2.json", of_tables("archive.orders", "public.orders", "archive.orders", "public.items"))
+        _land(workshop.spark, {feed: reading})
+        said = capsys.readouterr().err
+        assert (
+            f"warning: {feed}: records of the table 'orders' of the schema 'archive' are in unassigned_records, for "
+            "'orders' of the schema 'public' has its name. Declare it with: "
+            f"highwater add-table {feed}.archive_orders --source-table archive.orders\n"
+        ) in said
+        assert "items" not in said, "nobody has declared it"
+        workshop.deliver(feed, "3.json", of_tables("archive.orders", "public.Orders", "public.items", "public.orders"))
+        workshop.land(feed)
+    assert tables_of(workshop, feed) == {
+        "1.json": ["items", "orders"],
+        "2.json": ["archive.orders", "archive.orders", "orders", "public.items"],
+        "3.json": ['"public"."Orders"', "archive.orders", "orders", "public.items"],
+    }
+
+
+def test_names_of_tables_are_mended_after_a_kill(workshop, monkeypatch):
+    feed = "debezium_killed"
+    with declared(workshop, feed, "orders", **MULTI):
+        workshop.deliver(feed, "1.json", of_tables("public.orders"))
+        workshop.deliver(feed, "2.json", of_tables("archive.orders", "public.orders"))
+        monkeypatch.setattr(landing, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            workshop.land(feed)
+        assert tables_of(workshop, feed)["2.json"] == ["orders", "public.orders"], "the planted fault"
+        monkeypatch.undo()
+        workshop.deliver(feed, "3.json", of_tables("archive.orders"))
+        workshop.land(feed)
+    assert tables_of(workshop, feed) == {
+        "1.json": ["orders"],
+        "2.json": ["archive.orders", "orders"],
+        "3.json": ["archive.orders"],
+    }
+
+
+def test_what_landed_before_names_were_kept_has_its_name(workshop):
+    feed = "debezium_before"
+    with declared(workshop, feed, "orders", **MULTI):
+        workshop.deliver(feed, "1.json", of_tables("public.orders", "public.Items"))
+        workshop.land(feed)
+        workshop.spark.sql(f"update raw.{feed} set fields = null where entry = 'file'")
+        for number in (2, 3):
+            workshop.deliver(feed, f"{number}.json", of_tables("archive.orders", "public.items", "public.orders"))
+            workshop.land(feed)
+    expected = ["archive.orders", "orders", "public.items"]
+    assert tables_of(workshop, feed) == {"1.json": ["items", "orders"], "2.json": expected, "3.json": expected}
+
+
+def test_a_declared_folder_may_have_any_name(workshop):
+    feed = "arcion_odd"
+    path = workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
+    with declared(workshop, feed, "order_details", format="arcion-csv"):
+        text = path.read_text().replace(
+            "name: order_details", "name: order_details\n    config: {meta: {source_table: Order 'Details'}}"
+        )
+        path.write_text(text)
+        workshop.deliver(feed, "Order 'Details'/one.csv", b"1,a\n")
+        assert workshop.land(feed)[feed].records == 1
+        assert landing.undeclared_folders(declared_feeds()[feed]) == []
+    assert entries(workshop, feed, "record") == [(f"{feed}/Order 'Details'/one.csv", 1, "Order 'Details'")]
+
+
+def test_what_was_taken_off_a_record_and_what_is_wrong_with_one(workshop):
+    feed = "debezium_wrapped"
+    inner = '{"op":"c","after":{"n":1.10},"source":{}}'
+    lines = [inner, f'{{"key":1,"value":{inner},"offset":1}}', '{"key":1,"value":null,"offset":2}', '{"op":}']
+    with declared(workshop, feed, "orders", format="debezium-json", connector="mysql"):
+        workshop.deliver(feed, "orders/one.json", "\n".join(lines))
+        assert workshop.land(feed)[feed].records == 3
+    found = workshop.rows(
+        f"select source_line, cast(record as string), fields, problem from raw.{feed} where entry = 'record' order by 1"
+    )
+    assert found == [
+        (1, lines[0], None, None),
+        (2, lines[1], {"document": inner}, None),
+        (4, lines[3], None, "malformed_record: character 7: found '}' where a value must stand"),
+    ]
 
 
 def test_parquet_files_land_with_their_size_and_hash(workshop):

@@ -7,6 +7,7 @@ import json
 import math
 import random
 import tracemalloc
+import uuid
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 
@@ -644,6 +645,18 @@ AVRO = {  # name: (type, written value, value in the JSON document)
     ),
     "either": (["null", "string", logical("long", "timestamp-micros")], 1, "1970-01-01T00:00:00.000001"),
     "map": ({"type": "map", "values": "double"}, {"x": math.inf}, {"x": "Infinity"}),
+    "nanos": (logical("long", "timestamp-nanos"), 1, "1970-01-01T00:00:00.000000001"),
+    "local_nanos": (logical("long", "local-timestamp-nanos"), -(10**9), "1969-12-31T23:59:59.000000"),
+    "uuid": (
+        {"type": "fixed", "logicalType": "uuid", "name": "u", "size": 16},
+        uuid.UUID(int=5).bytes,
+        str(uuid.UUID(int=5)),
+    ),
+    "duration": (
+        {"type": "fixed", "logicalType": "duration", "name": "span", "size": 12},
+        b"\1\0\0\0\2\0\0\0\xbb\x0b\0\0",
+        "P1M2DT3.003S",
+    ),
 }
 
 
@@ -707,6 +720,15 @@ def test_avro_nulls_and_a_missing_payload():
     ]
     (nulls, missing), _ = avro_documents(fields, [dict.fromkeys(names), None])
     assert nulls["payload"] == dict.fromkeys(names) and missing["payload"] is None
+
+
+def test_a_text_of_avro_that_is_no_utf8_rejects_its_record_alone():
+    fields = [{"name": "s", "type": "string"}]
+    content = avro_file(envelope(fields), [event({"s": text}) for text in ("aaaa", "bbbb", "c")])
+    found = records(content.replace(b"bbbb", b"bb\xe9b"), "datastream-avro")
+    problem = "not_utf8: field 'payload.s': 0x6262e962 is no text in UTF-8"
+    assert [row["problem"] for row in found] == [None, problem, None]
+    assert [json.loads(row["record"])["payload"]["s"] for row in found] == ["aaaa", "bb\ufffdb", "c"]
 
 
 def test_a_row_of_columns_named_like_a_timestamp_stays_a_row():
@@ -796,14 +818,88 @@ def test_parquet_without_rows_is_fine():
 def test_a_broken_parquet_file_is_unreadable():
     content = parquet_file(pyarrow.table({"a": list(range(100))}))
     twice = parquet_file(pyarrow.table([[1], [2]], names=["a", "a"]))
-    latin = pyarrow.array([b"\xe9"]).view(pyarrow.string())
-    for broken in (
-        b"",
-        b"PAR1",
-        content[:-1],
-        content[: len(content) // 2],
-        twice,
-        parquet_file(pyarrow.table({"s": latin})),
-    ):
+    for broken in (b"", b"PAR1", content[:-1], content[: len(content) // 2], twice):
         with pytest.raises(limits.UnreadableFile):
             records(broken, "dms-parquet")
+
+
+def storage(kind, *values):
+    return pyarrow.ExtensionArray.from_storage(kind, pyarrow.array(values, kind.storage_type))
+
+
+OTHER_TYPES = {  # name: (values, texts)
+    "uuid": (storage(pyarrow.uuid(), uuid.UUID(int=5).bytes, None), ["00000000-0000-0000-0000-000000000005", None]),
+    "json": (storage(pyarrow.json_(), '{"a": 1}', None), ['{"a": 1}', None]),
+    "bool8": (storage(pyarrow.bool8(), 1, 0), ["true", "false"]),
+    "opaque": (storage(pyarrow.opaque(pyarrow.binary(), "x", "y"), b"a", None), ["YQ==", None]),
+    "tensor": (storage(pyarrow.fixed_shape_tensor(pyarrow.int32(), [2]), [1, 2], None), ["[1,2]", None]),
+    "time32": (pyarrow.array([1, None], pyarrow.time32("ms")), ["00:00:00.001", None]),
+    "time64": (pyarrow.array([1, None], pyarrow.time64("ns")), ["00:00:00.000000001", None]),
+    "duration": (pyarrow.array([-90061, 1], pyarrow.duration("s")), ["-25:01:01.000000", "00:00:01.000000"]),
+    "duration_ns": (pyarrow.array([1, 1000], pyarrow.duration("ns")), ["00:00:00.000000001", "00:00:00.000001"]),
+    "large": (pyarrow.array(["a", None], pyarrow.large_string()), ["a", None]),
+    "large_binary": (pyarrow.array([b"a", None], pyarrow.large_binary()), ["YQ==", None]),
+    "view": (pyarrow.array(["a" * 20, None], pyarrow.string_view()), ["a" * 20, None]),
+    "binary_view": (pyarrow.array([b"\xff", None], pyarrow.binary_view()), ["/w==", None]),
+    "list_view": (pyarrow.array([[1, None], None], pyarrow.list_view(pyarrow.int32())), ["[1,null]", None]),
+    "fixed_list": (pyarrow.array([[1, 2], None], pyarrow.list_(pyarrow.int32(), 2)), ["[1,2]", None]),
+    "map": (
+        pyarrow.array([[("a", 0.1)], None], pyarrow.map_(pyarrow.string(), pyarrow.float32())),
+        ['[["a",0.1]]', None],
+    ),
+    "struct": (pyarrow.array([{"a": [math.nan]}, None]), ['{"a":["NaN"]}', None]),
+    "decimal256": (
+        pyarrow.array([Decimal("1" * 60), None], pyarrow.decimal256(76, 2)),
+        ["1" * 60 + ".00", None],
+    ),
+    "far": (stamps(2**62, -(2**62)), ["148108-07-06 14:00:27.387904", "-144169-06-28 09:59:32.612096"]),
+    "far_nested": (
+        pyarrow.array([[2**62], None], pyarrow.list_(pyarrow.timestamp("us"))),
+        ['["148108-07-06 14:00:27.387904"]', None],
+    ),
+    "nested_ns": (
+        pyarrow.array([[2**62], []], pyarrow.list_(pyarrow.timestamp("ns"))),
+        ['["2116-02-20 23:53:38.427387904"]', "[]"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_TYPES)
+def test_parquet_values_of_other_types(name):
+    values, texts = OTHER_TYPES[name]
+    for stored in (values, pyarrow.concat_arrays([values, values])[len(values) :]):
+        for keeps_types in (True, False):
+            found = records(parquet_file(pyarrow.table({"v": stored}), store_schema=keeps_types), "parquet")
+            if keeps_types or name not in ("json", "bool8", "opaque", "duration", "duration_ns"):
+                assert [dict(row["fields"])["v"] for row in found] == texts
+
+
+LATIN = pyarrow.array([b"a", b"b\xe9", None, b"c"])
+
+
+@pytest.mark.parametrize(
+    "values, problem",
+    [
+        (LATIN.view(pyarrow.string()), "not_utf8: column 's' (string): byte 2 is 0xe9, no character of UTF-8"),
+        (
+            pyarrow.ListArray.from_arrays([0, 1, 2, 3, 4], LATIN.view(pyarrow.string())),
+            "malformed_record: column 's' (list<element: string>): Invalid UTF8 payload",
+        ),
+    ],
+)
+def test_one_value_that_has_no_text_rejects_its_row_alone(values, problem):
+    found = records(parquet_file(pyarrow.table({"id": [1, 2, 3, 4], "s": values})), "parquet")
+    assert [row["problem"] for row in found] == [None, problem, None, None]
+    assert [row["fields"] is None for row in found] == [False, True, False, False]
+    assert json.loads(found[1]["record"]) == {"id": "2", "s": None}
+
+
+def test_a_column_that_cannot_be_read_is_named(monkeypatch):
+    from highwater import parquet
+
+    words = pyarrow.DictionaryArray.from_arrays([0, 1, 0, 1], LATIN[:2].view(pyarrow.string()))
+    with pytest.raises(limits.UnreadableFile, match=r"its column 's' \(dictionary<.*\) cannot be read: Invalid UTF8"):
+        records(parquet_file(pyarrow.table({"id": [1, 2, 3, 4], "s": words})), "parquet")
+    monkeypatch.setattr(parquet.types, "is_nested", lambda kind: False)  # a type that nobody has thought of
+    with pytest.raises(limits.UnreadableFile, match="its column 's' has the type list<element: int64>, which is not"):
+        records(parquet_file(pyarrow.table({"s": [[1]]})), "parquet")

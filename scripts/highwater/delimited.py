@@ -197,10 +197,10 @@ def _rows(marks: Marks, count: int) -> Rows:
 
 @dataclass
 class Cut:
-    """A block cut into `rows` and `malformed` records (line from 0, bytes); `size` bytes of it are used up."""
+    """A block cut into `rows` and `malformed` records (line from 0, bytes, what is wrong); `size` bytes are used up."""
 
     rows: Rows
-    malformed: list[tuple[int, bytes]]
+    malformed: list[tuple[int, bytes, str]]
     size: int
 
 
@@ -227,10 +227,8 @@ def _cut_line_by_line(marks: Marks, whole: bool) -> Cut:
     quotes_before = _previous(marks.quotes[line_ends], 0)
     inside = (marks.quotes - marks.quote - numpy.repeat(quotes_before, line_ends - line_starts + 1)) % 2 == 1
     turns = ((marks.quotes[line_ends] - quotes_before) % 2 == 1).tolist()
-    breaks, breaks_quotes = (
-        numpy.logical_or.reduceat(marks.flaws(inside ^ starts_inside), line_starts).tolist()
-        for starts_inside in (False, True)
-    )
+    flaws = [marks.flaws(inside ^ starts_inside) for starts_inside in (False, True)]
+    breaks, breaks_quotes = (numpy.logical_or.reduceat(found, line_starts).tolist() for found in flaws)
     offsets = numpy.append(0, marks.at[line_ends] + 1)
 
     sound = numpy.zeros(len(turns), bool)
@@ -241,7 +239,11 @@ def _cut_line_by_line(marks: Marks, whole: bool) -> Cut:
             last += 1
             is_broken, is_open = breaks_quotes[last], not turns[last]
         if is_broken or (is_open and whole):
-            malformed.append((first, without_line_end(marks.data[offsets[first] : offsets[last + 1] - 1])))
+            record = without_line_end(marks.data[offsets[first] : offsets[last + 1] - 1])
+            of_line = flaws[last > first][line_starts[last] : line_ends[last] + 1]
+            flaw = line_starts[last] + of_line.argmax() if is_broken else None
+            is_inside = flaw is not None and bool(inside[flaw]) ^ (last > first)
+            malformed.append((first, record, _what_is_wrong(marks, flaw, offsets[first], is_inside)))
         elif is_open:
             break
         else:
@@ -257,6 +259,34 @@ def _cut_line_by_line(marks: Marks, whole: bool) -> Cut:
     return Cut(rows, malformed, int(offsets[first]))
 
 
+def _what_is_wrong(marks: Marks, flaw: int | None, start: int, is_inside: bool) -> str:
+    """Return what breaks the dialect's grammar in the record that begins at `start`: a mark, or a quote left open."""
+    if flaw is None:
+        return "a value in quotes has no end"
+    at = int(marks.at[flaw])
+    what = {
+        QUOTE: "a quote stands inside a quoted value" if is_inside else "a quote stands inside a value without quotes",
+        RETURN: "a carriage return stands outside quotes and ends no line",
+        ESCAPE: f"a backslash stands before {_shown(marks.data[at + 1 : at + 5])}, which this dialect does not escape",
+    }[marks.kind[flaw]]
+    return f"character {len(marks.data[start:at].decode(errors='replace')) + 1:,}: {what}"
+
+
+def _shown(following: bytes) -> str:
+    return {"\n": "the end of the line", "\r": "a carriage return"}.get(
+        found := following.decode(errors="replace")[:1], repr(found)
+    )
+
+
+def _not_utf8(record: bytes) -> str:
+    """Return the problem of a record that is no text, with the first byte that is none."""
+    try:
+        record.decode()
+    except UnicodeDecodeError as error:
+        return f"not_utf8: byte {error.start + 1:,}: 0x{record[error.start]:02x} is no character of UTF-8"
+    return "not_utf8"
+
+
 def _is_utf8(record: bytes) -> bool:
     try:
         record.decode()
@@ -268,7 +298,7 @@ def _is_utf8(record: bytes) -> bool:
 def _header(cut: Cut) -> list[str]:
     """Return the names in the first record of a file."""
     rows = cut.rows
-    if len(rows.lines) and not any(line < rows.lines[0] for line, _ in cut.malformed):
+    if len(rows.lines) and not any(line < rows.lines[0] for line, *_ in cut.malformed):
         names = rows.values[: rows.counts[0]].to_pylist()
         if all(names) and all(map(_is_utf8, names)):
             if len(set(names)) < len(names):
@@ -280,19 +310,25 @@ def _header(cut: Cut) -> list[str]:
 def _batch(cut: Cut, line: int, header: list[str] | None) -> pyarrow.RecordBatch:
     """Return a block's records; `line` is the number of its first line."""
     rows = cut.rows
-    odd = [(at, record, "malformed_record" if _is_utf8(record) else "not_utf8") for at, record in cut.malformed]
+    odd = [
+        (at, record, f"malformed_record: {wrong}" if _is_utf8(record) else _not_utf8(record))
+        for at, record, wrong in cut.malformed
+    ]
 
     def put_aside(sound, problem):
         aside = rows.filter(~sound)
-        odd.extend((at, record, problem) for at, record in zip(aside.lines, aside.records.to_pylist(), strict=True))
+        found = zip(aside.lines, aside.records.to_pylist(), aside.counts, strict=True)
+        odd.extend((at, record, problem(record, count)) for at, record, count in found)
         return rows.filter(sound)
 
     if header:
-        rows = put_aside(rows.counts == len(header), "wrong_column_count")
+        names = len(header)
+        rows = put_aside(rows.counts == names, lambda _, count: f"wrong_column_count: {count} values, {names} names")
     try:
         values = rows.values.cast(pyarrow.string())
     except pyarrow.ArrowInvalid:
-        rows = put_aside(numpy.array([_is_utf8(record) for record in rows.records.to_pylist()]), "not_utf8")
+        sound = numpy.array([_is_utf8(record) for record in rows.records.to_pylist()])
+        rows = put_aside(sound, lambda record, _: _not_utf8(record))
         values = rows.values.cast(pyarrow.string())
     ends = numpy.cumsum(rows.counts)
     positions = numpy.arange(len(values)) - numpy.repeat(ends - rows.counts, rows.counts)
@@ -314,9 +350,10 @@ def _batch(cut: Cut, line: int, header: list[str] | None) -> pyarrow.RecordBatch
 def delimited(stream, dialect: Dialect) -> Iterator[pyarrow.RecordBatch]:
     """Yield the records of a delimited file, with their values by name where a header names them, else by position.
 
-    A record that the dialect's grammar does not allow, or whose bytes are no UTF-8, is passed on with its problem and
-    without fields; with a header, so is a record with another number of values. Empty lines are no records, in files
-    of one column neither: whether one is a stray line or a value that is written as nothing cannot be told.
+    A record that the dialect's grammar does not allow, or whose bytes are no UTF-8, is passed on with its problem, that
+    says where it breaks, and without fields; with a header, so is a record with another number of values. Empty lines
+    are no records, in files of one column neither: whether one is a stray line or a value that is written as nothing
+    cannot be told.
 
     Arguments:
         stream: the file's bytes.

@@ -22,6 +22,7 @@ SCALAR = re.compile(rb'(?:null|true|false|-?[0-9][0-9.eE+-]*)(?=[ \t\r]*(?:[\n{\
 IN_ARRAY = re.compile(rb'[^,\]\n{"]+')
 REST_OF_LINE = re.compile(rb"[^\n]+")
 SPACE = re.compile(r"[ \t\r\n]*")
+HALF = re.compile("[\ud800-\udfff]")
 
 # what a sink of Kafka Connect writes beside `value`; those behind the first two tell it from a row
 TRANSPORT = {"offset", "timestamp", "timestampType", "partition", "topic", "headers", "metadata"}
@@ -314,8 +315,8 @@ class Unwrapping:
         return found if found and (is_envelope or found[1] is None or self.is_record(found[1])) else None
 
     def _in_text(self, text: str, layers: int):
-        said = _said(text.encode(errors="surrogatepass")) if text[:1] in ("{", '"') else ValueError
-        return None if said is ValueError else self._innermost(text, said, layers)
+        said = what_is_said(text.encode(errors="surrogatepass")) if text[:1] in ("{", '"') else None
+        return None if said is None else self._innermost(text, said, layers)
 
     def _in_field(self, text: str, said, layers: int):
         if isinstance(said, str):
@@ -387,7 +388,9 @@ class Reading:
             inside = self.unwrapping.inside(text.decode(errors="replace"), said)
         except RecursionError:
             inside, said, problem = None, None, TOO_DEEP
-        if inside:
+        if inside and HALF.search(inside[0]):
+            said = inside[1]  # which no column of texts can hold
+        elif inside:
             document, said = inside
             if said is None or self.unwrapping.is_tombstone(said):
                 return

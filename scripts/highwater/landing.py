@@ -25,7 +25,7 @@ from highwater import readers, records
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, sql_text
 from highwater.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
-from highwater.records import CountedStream, Table, TableNames, UnreadableFile, names_of_table, table_name
+from highwater.records import CountedStream, Table, TableNames, UnreadableFile, names_of_table, owner_of, table_name
 
 BATCH_BYTES = 1024**3
 BATCH_FILES = 10_000
@@ -350,7 +350,7 @@ def _take_in_owners(feed: Feed, file, owners: dict[str, Table]) -> None:
     for name, told in (file.fields or {}).items():
         table = tuple(json.loads(told))
         if name in names_of_table(*table, feed.options.schema):
-            owners.setdefault(name, table)
+            owner_of(owners, name, table)
 
 
 def _owners_by_first_records(spark, feed: Feed) -> dict[str, Table]:
@@ -377,7 +377,7 @@ def _mend_names(spark, feed: Feed, number: int, owners: dict[str, Table]) -> Non
         if disagree:
             names = TableNames(feed.options.schema, owners)
             renamed = {name: names.name_of(*json.loads(table)) for name, table in (file.fields or {}).items()}
-            owners |= {name: names.seen[name] for name in names.seen if name not in owners}
+            owners |= names.seen
             if any(name != new for name, new in renamed.items()):
                 _rename(spark, feed, number, file.source_file, renamed, names.seen)
         else:

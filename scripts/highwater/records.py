@@ -111,14 +111,30 @@ class TableNames:
             pass
         if not isinstance(table, str) or not table:
             return None
-        schema = schema if isinstance(schema, str) and schema else None
-        name = next(
-            name
-            for name in names_of_table(schema, table, self._own_schema)
-            if is_same_table(self._owners.setdefault(name, (schema, table)), (schema, table))
-        )
-        self._names[schema, table], self.seen[name] = name, self._owners[name]
+        found = (schema if isinstance(schema, str) and schema else None, table)
+        bare, qualified, exact = names_of_table(*found, self._own_schema)
+        first = owner_of(self._owners, bare, found)
+        if is_same_table(first, found):
+            name = bare
+        elif is_one_schema(first, found):
+            name = exact
+        else:
+            name = qualified if is_same_table(owner_of(self._owners, qualified, found), found) else exact
+        self._names[schema, table], self.seen[name] = name, owner_of(self._owners, name, found)
         return name
+
+
+def owner_of(owners: dict[str, Table], name: str, table: Table) -> Table:
+    """Return the table that goes by a name; `table` does where none did, or one whose schema no record has told."""
+    owner = owners.get(name)
+    if owner is None or (owner[0] is None and owner[1] == table[1]):
+        owners[name] = owner = table
+    return owner
+
+
+def is_one_schema(one: Table, other: Table) -> bool:
+    """Tell whether two tables are of schemas that differ by upper and lower case at most."""
+    return (one[0] or "").lower() == (other[0] or "").lower()
 
 
 def is_same_table(one: Table, other: Table) -> bool:
@@ -127,7 +143,7 @@ def is_same_table(one: Table, other: Table) -> bool:
 
 
 def names_of_table(schema: str | None, table: str, own_schema: str | None) -> list[str]:
-    """Return the names that a table may go by, the last one of which no other table can have."""
+    """Return the names that a table may go by: its bare one, one with its schema, and its exact text in quotes."""
     bare = table_name(schema, table, own_schema)
     return [bare, f"{schema}.{table}".lower() if schema else bare, f'"{schema}"."{table}"' if schema else f'"{table}"']
 

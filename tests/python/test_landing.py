@@ -268,8 +268,8 @@ def test_a_second_table_of_one_name_keeps_its_own_name_however_the_files_are_rea
         workshop.land(feed)
     assert tables_of(workshop, feed) == {
         "1.json": ["items", "orders"],
-        "2.json": ["archive.orders", "archive.orders", "orders", "public.items"],
-        "3.json": ['"public"."Orders"', "archive.orders", "orders", "public.items"],
+        "2.json": ['"public"."items"', "archive.orders", "archive.orders", "orders"],
+        "3.json": ['"public"."Orders"', '"public"."items"', "archive.orders", "orders"],
     }
 
 
@@ -301,7 +301,7 @@ def test_what_landed_before_names_were_kept_has_its_name(workshop):
         for number in (2, 3):
             workshop.deliver(feed, f"{number}.json", of_tables("archive.orders", "public.items", "public.orders"))
             workshop.land(feed)
-    expected = ["archive.orders", "orders", "public.items"]
+    expected = ['"public"."items"', "archive.orders", "orders"]
     assert tables_of(workshop, feed) == {"1.json": ["items", "orders"], "2.json": expected, "3.json": expected}
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+import re
 import tracemalloc
 import uuid
 from datetime import date, datetime, time, timezone
@@ -46,7 +47,13 @@ def rows(content: bytes, dialect: Dialect) -> list[list]:
 def problems(content: bytes, dialect: Dialect):
     found = records(content, "tungsten-csv", dialect=dialect)
     assert all((row["fields"] is None) == (row["problem"] is not None) for row in found)
-    return [(row["source_line"], row["record"], row["problem"]) for row in found]
+    return [(row["source_line"], row["record"], code(row["problem"])) for row in found]
+
+
+def code(problem: str | None) -> str | None:
+    """The code of a problem, which says more behind it."""
+    assert problem is None or re.fullmatch(r"\w+: .+", problem), problem
+    return problem and problem.split(": ")[0]
 
 
 # --- JSON lines
@@ -114,25 +121,28 @@ def test_a_record_beyond_the_limit_is_named_by_its_line(monkeypatch, format, con
 
 
 class Endless(io.RawIOBase):
-    """`size` bytes of lines that nobody holds."""
+    """`size` bytes of lines that nobody holds, behind a first one."""
 
-    def __init__(self, size, line):
-        self.left, self.line = size, line
+    def __init__(self, size, line, first=b""):
+        self.left, self.line, self.first = size, line, first
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
+        if self.first:
+            count, buffer[: len(self.first)], self.first = len(self.first), self.first, b""
+            return count
         count = min(len(buffer), self.left)
         buffer[:count] = (self.line * (count // len(self.line) + 1))[:count]
         self.left -= count
         return count
 
 
-def peak_megabytes(size: int, format: str, line: bytes) -> float:
+def peak_megabytes(size: int, format: str, line: bytes, first: bytes = b"") -> float:
     tracemalloc.start()
     options = ReadOptions(format, FORMATS[format].dialect)
-    for _ in readers.read(limits.CountedStream(Endless(size, line)), options):
+    for _ in readers.read(limits.CountedStream(Endless(size, line, first)), options):
         pass
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -151,6 +161,21 @@ def peak_megabytes(size: int, format: str, line: bytes) -> float:
 )
 def test_memory_does_not_grow_with_the_file(format, line):
     assert peak_megabytes(8_000_000, format, line) < 1.5 * peak_megabytes(2_500_000, format, line) < 120
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "first, line",
+    [
+        (b"", b'{"op": "c", "after": {"id": 1234567, "name": "some text of a usual length"}}'),
+        (b"", b'{\n  "op": "c",\n  "after": {\n    "id": 1234567\n  }\n}\n'),
+        (b"[", b'{"op": "c", "after": {"id": 1234567, "name": "some text of a usual length"}},'),
+        (b"[", b'{\n  "op": "c",\n  "after": {\n    "id": 1234567\n  }\n},\n'),
+    ],
+)
+def test_memory_does_not_grow_with_the_file_whatever_documents_stand_in(first, line):
+    small, large = (peak_megabytes(size, "debezium-json", line, first) for size in (2_500_000, 8_000_000))
+    assert large < 1.5 * small < 120
 
 
 # --- delimited files
@@ -179,7 +204,35 @@ def test_csv_tells_null_from_the_empty_text_and_keeps_line_ends_in_values():
 )
 def test_csv_passes_a_bad_record_on_with_its_problem(bad, problem):
     found = records(b"ID,NAME\n1,a\n" + bad + b"\n", "csv")
-    assert [(row["problem"], row["record"]) for row in found] == [(None, b"1,a"), (problem, bad)]
+    assert [(code(row["problem"]), row["record"]) for row in found] == [(None, b"1,a"), (problem, bad)]
+
+
+@pytest.mark.parametrize(
+    "dialect, record, detail",
+    [
+        (Dialect(), b'1,"open', "malformed_record: a value in quotes has no end"),
+        (Dialect(), 'é,"a"b'.encode(), "malformed_record: character 5: a quote stands inside a quoted value"),
+        (Dialect(), b'1,a"b', "malformed_record: character 4: a quote stands inside a value without quotes"),
+        (
+            Dialect(),
+            b"1,a\rb",
+            "malformed_record: character 4: a carriage return stands outside quotes and ends no line",
+        ),
+        (Dialect(), b'1,"a\nb"c', "malformed_record: character 7: a quote stands inside a quoted value"),
+        (
+            Dialect(escape="backslash"),
+            b'1,"a\\tb"',
+            "malformed_record: character 5: a backslash stands before 't', which this dialect does not escape",
+        ),
+        (Dialect(), b"1,a\xe9", "not_utf8: byte 4: 0xe9 is no character of UTF-8"),
+        (Dialect(), b'1,a"\xe9', "not_utf8: byte 5: 0xe9 is no character of UTF-8"),
+        (Dialect(header=True), b"1,2,3", "wrong_column_count: 3 values, 2 names"),
+    ],
+)
+def test_a_bad_record_says_what_is_wrong_where(dialect, record, detail):
+    content = b"0,x\n" + record + b"\n"
+    found = records(content, "tungsten-csv", dialect=dialect)
+    assert (found[-1]["record"], found[-1]["problem"]) == (record, detail)
 
 
 @pytest.mark.parametrize("content", [b"", b"ID,NAME\n", b"ID,NAME", b"\xef\xbb\xbfID,NAME\n\n"])
@@ -520,6 +573,224 @@ def test_no_damage_loses_a_byte_of_documents(monkeypatch):
         assert all(record.split(b"\n")[0] in at_lines[line - 1] for line, record in found)
 
 
+# --- what is around documents
+
+DIGITS = [
+    "0.10",
+    "1E400",
+    "-0.0",
+    "1234567890123456789012345678901234567",
+    "1.00000000000000000000000001",
+    "7",
+    "-1e-7",
+]
+
+
+def random_json(chance: random.Random, depth: int = 2) -> str:
+    """The text of some JSON value, with numbers that no double holds."""
+    if depth and chance.random() < 0.3:
+        fields = [f'"{name}": {random_json(chance, depth - 1)}' for name in chance.sample("abcd", chance.randrange(4))]
+        return f"{{{', '.join(fields)}}}"
+    if depth and chance.random() < 0.1:
+        return f"[{', '.join(random_json(chance, depth - 1) for _ in range(chance.randrange(3)))}]"
+    texts = ["", "{", "}]", '"', "\\", "\n", "}{", "é", "😀", "value", '{"op":"c","after":{}}', "null"]
+    texts = [json.dumps(text, ensure_ascii=chance.random() < 0.5) for text in texts]
+    return chance.choice([*DIGITS, "null", "true", *texts])
+
+
+# of each format: a record with a row in it; the row may have columns that are called as wrappings are
+RECORD_OF = {
+    "datastream-json": '{ROW, "datastream_metadata": {"uuid": "u"}}',
+    "datastream-gcs-json": '{"uuid": "u", "source_metadata": {"table": "t"}, "payload": {ROW}}',
+    "debezium-json": '{"before": null, "after": {ROW}, "source": {"table": "t"}, "op": "c"}',
+    "flattened": '{ROW, "__op": "c", "__table": "t"}',
+    "with schema": '{"schema": {"type": "struct"}, "payload": {"before": null, "after": {ROW}, "op": "c"}}',
+    "flattened with schema": '{"schema": null, "payload": {ROW, "__deleted": "false"}}',
+    "arcion-json": '{"tableName": {"name": "t"}, "opType": "I", "after": {ROW}}',
+}
+
+
+def random_record(chance: random.Random, kind: str) -> str:
+    names = ["id", "key", "value", "headers", "a b", *["payload"] * (kind != "datastream-json")]
+    chosen = chance.sample(names, chance.randrange(1, 5))
+    return RECORD_OF[kind].replace("ROW", ", ".join(f'"{name}": {random_json(chance)}' for name in chosen))
+
+
+def in_envelope(chance: random.Random, text: str) -> str:
+    """The record as a sink of Kafka Connect writes it, under `value`."""
+    others = {"key": '{"id": 1, "value": 1.50}', "offset": "7", "timestamp": '"2024-01-05T10:00:00Z"', "headers": "[]"}
+    fields = [f'"{name}": {other}' for name, other in others.items() if chance.random() < 0.6] + [f'"value": {text}']
+    chance.shuffle(fields)
+    return f"{{{', '.join(fields)}}}"
+
+
+def in_text(chance: random.Random, text: str) -> str:
+    return json.dumps(text, ensure_ascii=chance.random() < 0.5)
+
+
+def over_lines(chance: random.Random, text: str) -> str:
+    """The same document over several lines, none of which but the first begins with a brace in column 0."""
+
+    def broken(found):
+        return found[0] + "\n " if found[1] and chance.random() < 0.3 else found[0]
+
+    return re.sub(r'"(?:[^"\\]|\\.)*"|([,:{])', broken, text)
+
+
+WRAPPINGS = [[], [], [in_envelope], [in_text], [in_text, in_envelope], [in_envelope, in_text]]
+FILES = {  # of documents: (between them, before, behind)
+    "lines": ("\n", "", "\n"),
+    "windows": ("\r\n\r\n", "", "\r\n"),
+    "behind each other": ("", "", ""),
+    "blanks": ("  ", " ", " "),
+    "array": (",", "[", "]"),
+    "array of lines": (",\n", "[\n", "\n]\n"),
+    "commas first": ("\n  , ", "[ ", " ]"),
+    "several arrays": ("]\n[", "[", "]"),
+}
+
+
+@pytest.mark.parametrize("kind", RECORD_OF)
+@pytest.mark.parametrize("file", FILES)
+def test_a_document_comes_out_of_whatever_is_around_it(kind, file, monkeypatch):
+    from highwater.documents import STRICT
+
+    seed = random.randrange(10**9)
+    print("seed", seed)
+    chance, format = random.Random(seed), kind if kind in FORMATS else "debezium-json"
+    for _ in range(15):
+        monkeypatch.setattr(limits, "BLOCK_BYTES", chance.choice([7, 100, 1024 * 1024]))
+        plain, written = [random_record(chance, kind) for _ in range(chance.randrange(1, 12))], []
+        for text in plain:
+            for wrap in chance.choice(WRAPPINGS):
+                text = wrap(chance, text)
+            written.append(over_lines(chance, text) if chance.random() < 0.3 else text)
+        between, before, behind = FILES[file]
+        content = before + between.join(written) + behind
+        found = records(content.encode(), format)
+        assert [row["problem"] for row in found] == [None] * len(plain), content
+        assert [row["record"].decode() for row in found] == written
+        said = [dict(row["fields"])["document"] if row["fields"] else row["record"].decode() for row in found]
+        assert [STRICT.decode(text) for text in said] == [STRICT.decode(text) for text in plain]
+        at, lines = len(before), []
+        for text in written:
+            lines.append(content.count("\n", 0, at) + 1)
+            at += len(text) + len(between)
+        assert [row["source_line"] for row in found] == lines
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_that_was_cut_is_never_taken_for_a_whole_one(file, monkeypatch):
+    seed = random.randrange(10**9)
+    print("seed", seed)
+    chance = random.Random(seed)
+    for _ in range(60):
+        monkeypatch.setattr(limits, "BLOCK_BYTES", chance.choice([7, 100, 1024 * 1024]))
+        plain = [random_record(chance, "debezium-json") for _ in range(4)]
+        written = [in_envelope(chance, text) if chance.random() < 0.5 else text for text in plain]
+        between, before, behind = FILES[file]
+        content = (before + between.join(written) + behind).encode()
+        cut = content[: chance.randrange(1, len(content))]
+        found = records(cut, "debezium-json")
+        sound = [row["record"].decode() for row in found if row["problem"] is None]
+        assert sound == written[: len(sound)]
+        rest = cut[len((before + between.join(written[: len(sound)])).encode()) :].strip(b" ,\r\n]")
+        is_open = before.strip() == "[" and cut.rstrip()[-1:] != b"]"
+        assert any(row["problem"] for row in found) == (bool(rest.strip(b"[")) or is_open), (cut, found)
+
+
+def test_columns_of_a_row_are_never_taken_for_a_wrapping():
+    sent = [
+        {"key": 1, "value": {"id": 2, "__op": "c"}, "__op": "u"},
+        {"id": 1, "value": '{"op": "c", "after": {}}', "__deleted": "false"},
+        {"op": "c", "after": {"value": {"op": "c", "after": {}}}, "value": {"op": "d", "before": {}}},
+        {"schema": {}, "payload": {"value": {"__op": "c"}, "__op": "d"}},
+        # no records of the format: they stay as they are, and are not believed
+        {"key": 1, "value": "text"},
+        {"key": 1, "value": {"id": 1}},
+        {"id": 1, "value": {"ts_ms": 1}, "offset": 3},
+        {"value": 7, "offset": 1},
+    ]
+    found = records("\n".join(map(json.dumps, sent)).encode(), "debezium-json")
+    assert [json.loads(row["record"]) for row in found] == sent
+    assert all(row["fields"] is None and row["problem"] is None for row in found)
+
+
+def test_lines_that_are_wrapped_and_lines_that_are_not_stand_each_on_its_own():
+    row = '{"op": "c", "after": {"id": 1}}'
+    content = f'{row}\n{{"value": {row}}}\n{{"value": {row}\n{row}\n"x"\n'
+    found = records(content.encode(), "debezium-json")
+    assert [(row["source_line"], bool(row["fields"]), code(row["problem"])) for row in found] == [
+        (1, False, None),
+        (2, True, None),
+        (3, False, "malformed_record"),
+        (4, False, None),
+        (5, False, "malformed_record"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "tombstone",
+    [
+        "null",
+        '{"key": {"id": 1}, "value": null}',
+        '{"key": {"id": 1}, "value": null, "offset": 1, "headers": []}',
+        '{"value": {"schema": null, "payload": null}, "offset": 1}',
+        '{"schema": null, "payload": null}',
+        '"{\\"value\\": null, \\"topic\\": \\"t\\"}"',
+    ],
+)
+def test_a_tombstone_in_any_wrapping_is_no_record(tombstone):
+    row = '{"op": "d", "before": {}}'
+    for content in (f"{tombstone}\n{row}\n", f"[{row},{tombstone}]", f"{row} {tombstone}"):
+        assert [row["record"].decode() for row in records(content.encode(), "debezium-json")] == [row]
+
+
+def test_a_declared_wrapping_has_another_name():
+    row, other = '{"op": "c", "after": {"n": 1.10}}', '{"ts_ms": 1}'
+    content = f'{{"RECORD_CONTENT": {row}, "RECORD_METADATA": {{}}}}\n{row}\n{{"RECORD_CONTENT": {other}, "x": 1}}\n'
+    found = records(content.encode(), "debezium-json", wrapping="RECORD_CONTENT")
+    assert [row["fields"] and dict(row["fields"])["document"] for row in found] == [row, None, other]
+
+
+def test_half_a_character_inside_a_text_is_told():
+    (row,) = records(rb'{"value": "{\"op\":\"c\",\"after\":{\"a\":\"\ud800\"}}", "offset": 1}', "debezium-json")
+    assert (row["fields"], code(row["problem"])) == (None, "not_utf8")
+
+
+HALF = r"half of a character stands there (\ud800 to \udfff)"
+
+
+@pytest.mark.parametrize(
+    "record, detail",
+    [
+        ('{"a":}', "malformed_record: character 6: found '}' where a value must stand"),
+        ('{"a":1 "b":2}', "malformed_record: character 8: found '\"' where a comma or the end must stand"),
+        ('{"a" 1}', "malformed_record: character 6: found '1' where a colon must stand"),
+        ('{"a":1', "malformed_record: character 7: found the end of the record where a comma or the end must stand"),
+        ('{"é":tru}', "malformed_record: character 6: found 't' where a value must stand"),
+        ("{'a':1}", "malformed_record: character 2: found ''' where a name in double quotes must stand"),
+        ('{"a":"b', "malformed_record: character 6: found '\"' whose text has no end"),
+        ('{"a":"b\tc"}', "malformed_record: character 8: found '\t' inside a text, where it must be escaped"),
+        ('{"a":\n [tru]}', "malformed_record: line 2, character 3: found 't' where a value must stand"),
+        ('{"a":NaN}', "malformed_record: character 6: found NaN, which is no number in JSON"),
+        ("7", "malformed_record: a number stands where an object must"),
+        ('"a"', "malformed_record: a text stands where an object must"),
+        (r'{"a":"\ud800"}', f"not_utf8: character 7: {HALF}"),
+        ('{"a":' * 5000 + "1" + "}" * 5000, "malformed_record: its values are nested more than 1,000 levels deep"),
+        ("rubbish", "malformed_record: character 1: found 'r' where a value must stand"),
+    ],
+)
+@pytest.mark.parametrize("format", sorted(RECORD_OF.keys() & FORMATS))
+def test_a_record_that_does_not_parse_says_what_was_found_and_where(format, record, detail):
+    assert records(record.encode(), format)[0]["problem"] == detail
+
+
+def test_a_record_that_is_no_text_says_which_byte():
+    (row,) = records(b'{"op":"c","after":{"a":"\xe9"}}', "debezium-json")
+    assert row["problem"] == "not_utf8: byte 25: 0xe9 is no character of UTF-8"
+
+
 # --- tables that records name
 
 
@@ -564,6 +835,55 @@ def test_the_table_that_a_record_of_datastream_names():
     ]
     assert named("datastream-gcs-json", *documents, schema="shop") == ["customers", "crm.customers", "customers"]
     assert named("datastream-gcs-json", b"[" * 100_000) == [None, None]
+
+
+def test_tables_of_one_name_are_told_apart():
+    tables = [
+        ("s", "t"),
+        ("s", "T"),
+        ("a", "t"),
+        ("A", "t"),
+        ("a", "T"),
+        (None, "t"),
+        (None, "T"),
+        ("s", "t"),
+        ("b", "T"),
+    ]
+    names = limits.TableNames()
+    found = [names.name_of(*table) for table in tables]
+    assert found == ["t", '"s"."T"', "a.t", '"A"."t"', '"a"."T"', "t", '"T"', "t", "b.t"]
+    assert names.name_of("s", None) is names.name_of("s", "") is names.name_of("s", 7) is names.name_of("s", {}) is None
+    # whatever came before, one table has one name in what comes later
+    later = limits.TableNames(owners=names.seen)
+    assert {table: later.name_of(*table) for table in reversed(tables)} == dict(zip(tables, found, strict=True))
+    # a declared schema has the bare names
+    assert limits.TableNames("a").name_of("s", "t") == "s.t" and limits.TableNames("A").name_of("a", "t") == "t"
+
+
+def test_records_that_are_no_rows_name_no_table():
+    source = {"db": "shop", "table": "orders"}
+    documents = [
+        {"status": "BEGIN", "id": "571:1", "event_count": None, "data_collections": None, "ts_ms": 1},
+        {"ts_ms": 1},
+        {"op": "m", "source": {**source, "table": ""}, "message": {"prefix": "p", "content": "aGk="}},
+        {"op": "m", "source": source, "message": {"prefix": "p", "content": "aGk="}},
+        {"source": source, "databaseName": "shop", "ddl": "ALTER TABLE orders", "tableChanges": []},
+        {"key": None, "value": {"ts_ms": 1}, "offset": 1},
+        {"schema": {}, "payload": {"ts_ms": 1}},
+    ]
+    assert named("debezium-json", *documents) == [None] * len(documents)
+
+
+def test_flattened_records_name_their_table():
+    row = {"id": 1, "__op": "c"}
+    documents = [
+        {**row, "__table": "Orders"},
+        {**row, "__source_table": "Orders", "__source_schema": "Public"},
+        {**row, "__table": "Orders", "__db": "shop", "__schema": "archive"},
+        {"schema": {}, "payload": {**row, "__table": "items", "__db": "shop"}},
+        {"value": {**row, "__table": "items", "source": "own", "payload": "own"}, "offset": 1},
+    ]
+    assert named("debezium-json", *documents) == ["orders", "orders", "archive.orders", "items", "items"]
 
 
 def test_without_the_layout_records_name_no_table():

@@ -1,4 +1,4 @@
-{% test has_declared_fields(model, feed, table, entity) %}
+{% test has_declared_fields(model, feed, table, entity, source_table=none) %}
 
 {%- set format = feed_setting(feed, 'format') -%}
 {%- set log = adapter.get_relation(model.database, model.schema, entity ~ '_changes') if execute -%}
@@ -15,7 +15,7 @@ new_records as (
     from {{ source(feed, table) }}
     where
         entry = 'record'
-        and source_table = '{{ table }}'
+        and source_table = {{ sql_text(source_table or table) }}
         and problem is null
         -- what the log has not taken in
         and landing_batch > {{ mark or 0 }}

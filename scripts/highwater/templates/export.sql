@@ -2,7 +2,7 @@ with
 
 records as (
 
-    {{ latest_export(source('<< feed >>', '<< table >>'), '<< table >>') }}
+    {{ latest_export(source('<< feed >>', '<< table >>'), << source_table | jinja >>) }}
 
 ),
 

@@ -4,7 +4,7 @@ records as (
 
     select *
     from {{ source('<< feed >>', '<< table >>') }}
-    where source_table = '<< table >>' and entry = 'record'
+    where source_table = << source_table | sql >> and entry = 'record'
 
 ),
 

@@ -18,7 +18,7 @@ TYPES = (
     "date, timestamp, timestamp_ntz, binary."
 )
 UNITS = ("millis", "micros", "nanos")
-WITH_UNIT = ("timestamp", "timestamp_ntz")
+WITH_UNIT = ("date", "timestamp", "timestamp_ntz")
 PART = re.compile(
     r"""\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<bare>[^\s,:"][^,:]*?))"""
     r"""\s*:\s*(?P<type>[^,:()\[\]]*(?:\([^()]*\))?)\s*(?:\[(?P<unit>[^\]]*)\])?\s*(?:,|\Z)"""
@@ -121,10 +121,8 @@ def what_is_wrong(field: str, data_type: str, unit: str | None) -> list[str]:
         return [f"column {field!r} has the unknown type {data_type!r}"]
     if unit is None:
         return []
-    if data_type == "date":
-        return [f"column {field!r} has the unit {unit!r}, but a number in a date counts days and has none"]
     if data_type not in WITH_UNIT:
-        return [f"column {field!r} has the unit {unit!r}, which only {' and '.join(WITH_UNIT)} may have"]
+        return [f"column {field!r} has the unit {unit!r}, which only {', '.join(WITH_UNIT)} may have"]
     if unit not in UNITS:
         return [f"column {field!r} has the unknown unit {unit!r}; units are: {', '.join(UNITS)}"]
     return []

@@ -239,8 +239,11 @@ DEBEZIUM = ["add-table", "debezium_erp.bookings"]
         ([*ADD, "--key", "id:bigint", "--columns", "n:decimal(5,6)"], ["the unknown type 'decimal(5,6)'"]),
         ([*ADD, "--key", "id:bigint", "--columns", "t:timestamp[millis]"], ["unit 'millis'", "only in debezium-json"]),
         ([*DEBEZIUM, "--key", "id:bigint", "--columns", "t:timestamp[days]"], ["the unknown unit 'days'", "millis"]),
-        ([*DEBEZIUM, "--key", "id:bigint", "--columns", "d:date[millis]"], ["a number in a date counts days"]),
-        ([*DEBEZIUM, "--key", "id:bigint[millis]"], ["which only timestamp and timestamp_ntz may have"]),
+        (
+            [*DEBEZIUM, "--key", "id:bigint", "--columns", "d:date[days]"],
+            ["the unknown unit 'days'; units are: millis"],
+        ),
+        ([*DEBEZIUM, "--key", "id:bigint[millis]"], ["which only date, timestamp, timestamp_ntz may have"]),
         ([*ADD, "--setting", "order=mysql_sort_keys", "--key", "id:int"], ["is declared already, with order", "Edit"]),
         ([*ADD, "--format", "csv", "--key", "id:int"], ["with format 'datastream-json', not 'csv'"]),
         ([*ADD_NEW, "debezium-json"], ["debezium-json needs the setting connector, one of: postgresql, mysql"]),
@@ -503,6 +506,20 @@ def test_the_command_that_declares_a_table_is_one_that_works(project, monkeypatc
     ]
     with pytest.raises(UsageError, match="are those of the table"):
         add_table("odd_names.another", "id:int", source_table=name)
+
+
+def test_units_stand_in_the_declaration(project):
+    columns = 'at:timestamp[millis],day:date[micros],"a:b":timestamp_ntz [ NANOS ],plain:timestamp'
+    result = run(*DEBEZIUM, "--key", "id:bigint", "--columns", columns, cwd=project)
+    assert result.returncode == 0, result.stderr
+    (log,) = yaml.safe_load((project / "models/changes/erp/bookings_changes.yml").read_text())["models"]
+    units = {c["name"]: c.get("config", {}).get("meta", {}) for c in log["columns"][1:5]}
+    assert units == {
+        "at": {"unit": "millis"},
+        "day": {"unit": "micros"},
+        "a_b": {"field": "a:b", "unit": "nanos"},
+        "plain": {},
+    }
 
 
 def test_names_that_the_project_stores_get_a_prefix_and_never_meet():

@@ -1,5 +1,4 @@
 {%- macro arcion_changes(parsed, feed, entity, null_text=none, is_text=true) -%}
-    {%- set fields = entity_columns(entity) | map(attribute='field') | list -%}
     {%- set key_fields = _key_columns(entity) | map(attribute='field') | list -%}
     {%- set baseline = baseline_condition(feed, 'is_snapshot') -%}
     {%- set sequence -%}
@@ -68,9 +67,7 @@ end
                 get(filter(array({{ _quoted(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), true)), 0)
             ) as unknown_presence,
             coalesce(
-                get(filter(
-                    array({{ _quoted(fields) or "''" }}), field -> presence[field] in ('1', '3') and not map_contains_key(after, field)
-                ), 0),
+                get(filter(map_keys(presence), field -> presence[field] in ('1', '3') and not map_contains_key(after, field)), 0),
                 get(filter(
                     array({{ _quoted(key_fields) or "''" }}), field -> presence[field] in ('2', '3')
                         and not coalesce(map_contains_key(before, field), false)

@@ -26,17 +26,18 @@
                 cast(null as string) as text,
                 case when is_snapshot then 'I' else {{ _arcion_field(3 * count, last[0], has_header) }} end as optype,
                 case when not is_snapshot then {{ _arcion_field(3 * count + 1, last[1], has_header) }} end as cursor,
-                case when not is_snapshot then {{ _arcion_values(columns, 1, '_OLD', has_header) | indent(16) }} end as before,
+                case when not is_snapshot then {{ _arcion_values(1, '_OLD', has_header) | indent(16) }} end as before,
                 case
-                    when is_snapshot then {{ 'fields' if has_header else named_values('delivered', columns) | indent(20) }}
-                    else {{ _arcion_values(columns, 0, '_NEW', has_header) | indent(20) }}
+                    when is_snapshot then {{ 'fields' if has_header else 'map_from_arrays(names, delivered)' }}
+                    else {{ _arcion_values(0, '_NEW', has_header) | indent(20) }}
                 end as after,
-                case when not is_snapshot then {{ _arcion_values(columns, 2, '_EXISTS', has_header) | indent(16) }} end as presence,
+                case when not is_snapshot then {{ _arcion_values(2, '_EXISTS', has_header) | indent(16) }} end as presence,
                 true as is_readable
             from (
                 select
                     *,
                     map_values(fields) as delivered,
+                    array({{ _quoted(columns) }}) as names,
                     size(fields) as values_delivered,
                     size(fields) = {{ count }} as is_snapshot
                 from {{ records }}
@@ -50,9 +51,8 @@
 {{ 'fields[' ~ sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ place ~ ')' }}
 {%- endmacro -%}
 
-{%- macro _arcion_values(columns, offset, ending, has_header) -%}
-    {%- set names = 'array(' ~ _quoted(columns) ~ ')' -%}
-map_from_arrays({{ names }}, transform({{ names }}, (name, place) -> {{
+{%- macro _arcion_values(offset, ending, has_header) -%}
+map_from_arrays(names, transform(names, (name, place) -> {{
     "fields[concat(name, '" ~ ending ~ "')]" if has_header else 'get(delivered, 3 * place + ' ~ offset ~ ')'
 }}))
 {%- endmacro -%}

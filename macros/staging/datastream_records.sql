@@ -17,6 +17,8 @@ end
             when problem is not null then problem
             {{- unreadable_text() | indent(12) }}
             when document is null then 'malformed_record: it is no whole JSON object'
+            when document['datastream_metadata'] is not null and metadata is null
+                then 'malformed_record: datastream_metadata is no object'
         end as problem,
         cast(document as map<string, string>) as image,
         metadata.change_type as operation,

@@ -86,11 +86,10 @@ case when is_baseline then {{ lowest_sequence() }} else position end
             from (
                 select
                     *,
-                    -- columns that are not read as they stand, and what is declared of them
+                    -- columns that are not read as they stand, and the scale or unit that is declared
                     map(
                         {%- for field, kind, detail in decoded %}
-                        {{ sql_text(field) }}, struct('{{ kind }}' as kind, {{ "'" ~ detail ~ "'" if detail is not none else 'null' }} as detail)
-                        {{- ',' if not loop.last }}
+                        {{ sql_text(field) }}, '{{ kind }}{{ ' ' ~ detail if detail is not none }}'{{ ',' if not loop.last }}
                         {%- endfor %}
                     ) as declared
                 from (

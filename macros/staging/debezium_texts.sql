@@ -4,7 +4,7 @@ cast({{ image }} as map<string, string>)
     {%- else -%}
 transform_values(
     {{ image }},
-    (field, value) -> case declared[field].kind
+    (field, value) -> case split_part(declared[field], ' ', 1)
         when 'number' then {{ _debezium_number(feed) | indent(8) }}
         when 'timestamp' then {{ _debezium_timestamp(feed) | indent(8) }}
         when 'date' then {{ _debezium_date(feed) | indent(8) }}
@@ -52,7 +52,7 @@ get(transform(
             string(value) as plain, try_variant_get(value, '$.value', 'string') as encoded, try_variant_get(value, '$.scale', 'int') as scale
         )
         -- what went through a double may have lost digits
-        when schema_of_variant(value) = 'DOUBLE' and declared[field].detail is not null and string(value) rlike '[0-9.]{17}'
+        when schema_of_variant(value) = 'DOUBLE' and declared[field] <> 'number' and string(value) rlike '[0-9.]{17}'
             then struct(concat('not exact: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
         -- a number of JSON is the number
         when schema_of_variant(value) <> 'STRING' or string(value) in ('NaN', 'Infinity', '-Infinity')
@@ -70,9 +70,9 @@ get(transform(
         when string(value) rlike '^[+]?[0-9]+$'
             then struct(concat('digits or base64, declare `decimals`: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
         {%- endif %}
-        when declared[field].detail is null
+        when declared[field] = 'number'
             then struct(concat('base64 without its scale, declare a decimal: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
-        else struct(string(value) as plain, string(value) as encoded, int(declared[field].detail) as scale)
+        else struct(string(value) as plain, string(value) as encoded, int(split_part(declared[field], ' ', 2)) as scale)
         {%- endif %}
     end),
     delivered -> case
@@ -87,15 +87,15 @@ get(transform(
 {%- macro _debezium_timestamp(feed) -%}
 case
     when schema_of_variant(value) = 'STRING' then {{ _debezium_time_text(feed, 'timestamp') | indent(4) }}
-    else {{ _debezium_moment(feed, 'declared[field].detail') | indent(4) }}
+    else {{ _debezium_moment(feed, "nullif(split_part(declared[field], ' ', 2), '')") | indent(4) }}
 end
 {%- endmacro -%}
 
 {%- macro _debezium_date(feed) -%}
 case
     when schema_of_variant(value) = 'STRING' then {{ _debezium_time_text(feed, 'date') | indent(4) }}
-    when coalesce(types[field].name rlike 'Timestamp$', declared[field].detail <> 'days')
-        then {{ _debezium_moment(feed, 'declared[field].detail') | indent(4) }}
+    when coalesce(types[field].name rlike 'Timestamp$', declared[field] <> 'date days')
+        then {{ _debezium_moment(feed, "nullif(split_part(declared[field], ' ', 2), '')") | indent(4) }}
     -- beyond the years 1 to 9999 the number stays as it is, and does not fit
     when try_cast(value as bigint) between -719162 and 2932896
         then string(date_add(date '1970-01-01', try_cast(value as int)))

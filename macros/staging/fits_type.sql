@@ -2,7 +2,7 @@
     {%- set day = '\\\\d{4,6}-\\\\d\\\\d-\\\\d\\\\d' -%}
     {%- set time = '\\\\d\\\\d:\\\\d\\\\d(:\\\\d\\\\d([.]\\\\d{1,6}0*)?)?' -%}
     {%- set midnight = '00:00(:00([.]0+)?)?' -%}
-    {%- set zone = ' ?(Z|UTC|[+-]\\\\d\\\\d:?(\\\\d\\\\d)?)' -%}
+    {%- set zone = ' ?(Z|UTC|[+-][\\\\d:]+)' -%}
     {%- if data_type == 'string' -%}
         true
     {%- elif data_type in ('tinyint', 'smallint', 'int', 'bigint', 'boolean') -%}

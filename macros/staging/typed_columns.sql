@@ -37,6 +37,17 @@
     from (
         select
             *,
+            {%- if has_present %}
+            {{ _present_columns(columns) | indent(12) }} as present_columns,
+            {%- else %}
+            cast(null as array<string>) as present_columns,
+            {%- endif %}
+            struct(
+                {%- for column in columns %}
+                {{ typed_value('text.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}
+                {{- ' as `' ~ column.name ~ '`' if column.data_type != 'string' }}{{ ',' if not loop.last }}
+                {%- endfor %}
+            ) as typed,
             array(
                 {%- for column in columns if column.data_type != 'string' %}
                 {%- set text = 'text.`' ~ column.name ~ '`' %}
@@ -46,22 +57,7 @@
                 cast(null as string)
                 {%- endfor %}
             ) as misfit_texts
-        from (
-            select
-                *,
-                {%- if has_present %}
-                {{ _present_columns(columns) | indent(16) }} as present_columns,
-                {%- else %}
-                cast(null as array<string>) as present_columns,
-                {%- endif %}
-                struct(
-                    {%- for column in columns %}
-                    {{ typed_value('text.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}
-                    {{- ' as `' ~ column.name ~ '`' if column.data_type != 'string' }}{{ ',' if not loop.last }}
-                    {%- endfor %}
-                ) as typed
-            from {{ _with_carried_fields(delivered, columns) | indent(16) if has_present else delivered }}
-        )
+        from {{ _with_carried_fields(delivered, columns) | indent(12) if has_present else delivered }}
     )
 {%- endmacro -%}
 

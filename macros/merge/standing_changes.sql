@@ -41,7 +41,7 @@
         {%- endfor %}
         `is merged`
     from (
-    {{ _standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
+        {{ _standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
     )
     {%- else -%}
     {{ _standing_of_keys(arrivals, arriving, key, is_partial) }}

@@ -34,19 +34,14 @@
             *,
             coalesce(`order there` > `order gone`, `order there` is not null) as `is alive`,
             -- of each column the latest that is later than every delete, in the order of the columns
-            transform(
-                {{ names }},
-                `each column` -> array_max(filter(
-                    transform(
-                        `folded rows`,
-                        (`each row`, `row number`) -> struct(
-                            coalesce(`each row`.`row order`, `each row`.`column orders`[`each column`]) as `order`,
-                            `row number` as `row number`
-                        )
-                    ),
-                    `each part` -> coalesce(`each part`.`order` > `order gone`, `each part`.`order` is not null)
-                ))
-            ) as `living parts`
+            case
+                when exists(`folded rows`, `each row` -> `each row`.`column orders` is not null)
+                    then transform(
+                        {{ names }},
+                        `each column` -> {{ _living_part('coalesce(`each row`.`row order`, `each row`.`column orders`[`each column`])') | indent(24) }}
+                    )
+                else array_repeat({{ _living_part('`each row`.`row order`') | indent(16) }}, {{ values | length }})
+            end as `living parts`
         from (
             select
                 {%- for column in key %}
@@ -127,6 +122,13 @@
             group by `{{ key | join('`, `') }}`
         )
     )
+{%- endmacro -%}
+
+{%- macro _living_part(order) -%}
+array_max(filter(
+    transform(`folded rows`, (`each row`, `row number`) -> struct({{ order }} as `order`, `row number` as `row number`)),
+    `each part` -> coalesce(`each part`.`order` > `order gone`, `each part`.`order` is not null)
+))
 {%- endmacro -%}
 
 {%- macro _struct_of_columns(columns, relation) -%}

@@ -5,21 +5,22 @@
     -- no key: nothing stands against a record
     select 1 as nothing where false
     {%- elif not arriving.standing -%}
+    {%- set no_order = "struct('' as change_sequence_number, true as is_live, 0L as change_hash)" -%}
+    -- nothing stands yet; the arrivals are not read for that
     select
-        {%- for column in key %}
-        `{{ column }}`,
+        {%- for column in entity_columns(arriving.entity) if column.name in key %}
+        cast(null as {{ column.data_type }}) as `{{ column.name }}`,
         {%- endfor %}
         {%- if is_partial %}
-        {{ total_order(arrivals) }} as `order there`,
-        {{ total_order(arrivals) }} as `order gone`,
+        {{ no_order }} as `order there`,
+        {{ no_order }} as `order gone`,
         {%- for group in column_groups(arriving) %}
-        array({{ total_order(arrivals) }}) as `orders of {{ group[0] }}`,
+        array({{ no_order }}) as `orders of {{ group[0] }}`,
         {%- endfor %}
         {%- else %}
-        {{ total_order(arrivals) }} as `standing order`,
+        {{ no_order }} as `standing order`,
         {%- endif %}
         true as `is merged`
-    from {{ arrivals }}
     where false
     {%- elif is_partial -%}
     select
@@ -41,7 +42,7 @@
         {%- endfor %}
         `is merged`
     from (
-    {{ _standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
+        {{ _standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
     )
     {%- else -%}
     {{ _standing_of_keys(arrivals, arriving, key, is_partial) }}

@@ -53,20 +53,25 @@
     {{ return('(select * from ' ~ relation ~ ' where ' ~ where ~ ')' if where else relation) }}
 {%- endmacro -%}
 
-{%- macro _with_names_of_the_source(export) -%}
-    {#- A staging model has the columns of its entity by their names inside the project, beside the project's own. -#}
-    {%- set entity = (export.identifier if export.identifier is defined else '').split('__')[1:] | join('__') -%}
-    {%- if not execute or ('model.' ~ project_name ~ '.' ~ entity ~ '_changes') not in graph.nodes -%}
-        {{ return(export) }}
-    {%- endif -%}
-    {%- set renamed = [] -%}
-    {%- for column in entity_columns(entity) if column.own_name != column.name -%}
-        {%- do renamed.append(column) -%}
+{%- macro _with_names_of_the_source(export, model) -%}
+    {#- A staging model of an entity has its columns by their names inside the project, beside the project's own. -#}
+    {%- set names = [(export.identifier if export.identifier is defined else '').split('__')[1:] | join('__'), model.name] if execute and model else [] -%}
+    {%- set entity = namespace(columns=[]) -%}
+    {%- for name in names if not entity.columns and ('model.' ~ project_name ~ '.' ~ name ~ '_changes') in graph.nodes -%}
+        {%- set entity.columns = entity_columns(name) -%}
     {%- endfor -%}
-    {%- if not renamed -%}
+    {%- set others = [] -%}
+    {%- for column in entity.columns if column.own_name != column.name -%}
+        {%- do others.append(column) -%}
+    {%- endfor -%}
+    {%- if not others -%}
         {{ return(export) }}
     {%- endif -%}
     {%- set there = adapter.get_columns_in_relation(export) | map(attribute='name') | list -%}
+    {%- set renamed = others | selectattr('name', 'in', there) | list -%}
+    {%- if not renamed -%}
+        {{ return(export) }}
+    {%- endif -%}
     {%- set hidden = renamed | map(attribute='own_name') | select('in', there) | list -%}
     (
         select

@@ -26,7 +26,9 @@
     {%- set declared = _columns_of_model(model.relation_name, key) -%}
     {%- set names = key + (arguments.get('columns') or declared) | reject('in', key + skipped) | list -%}
     {%- set lake = model.relation_name | string -%}
-    {%- set truth = _with_names_of_the_source(api.Relation.create(schema=export.schema, identifier=export.alias)) -%}
+    {%- set truth = _with_names_of_the_source(
+        api.Relation.create(schema=export.schema, identifier=export.alias), model
+    ) -%}
     {%- set columns = comparable_columns(lake, truth, names, _declared_rules(lake)) -%}
     {%- set has_log = graph.nodes.values() | selectattr('resource_type', 'eq', 'model')
         | selectattr('name', 'eq', model.name ~ '_changes') | list | length > 0 -%}

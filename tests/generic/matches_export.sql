@@ -1,7 +1,7 @@
 {% test matches_export(model, export, key, columns=none, exclude_columns=[]) %}
 
 {%- set names = key + (columns or _columns_of_model(model, key)) | reject('in', key + exclude_columns) | list %}
-{%- set truth = _with_names_of_the_source(export) %}
+{%- set truth = _with_names_of_the_source(export, _model_of(model) if execute else none) %}
 {%- set compared = comparable_columns(model, truth, names, _declared_rules(model)) %}
 {#- dbt has put `config.where` into the model already #}
 {%- set verdicts = row_verdicts(model, _rows_where(truth, config.get('where')), key, compared) %}

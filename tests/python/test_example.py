@@ -102,7 +102,7 @@ def test_matches_export_finds_a_planted_fault(workshop, fault):
     sql = compiled("matches_export_table1").replace("lake.table1\n", "planted\n")
     workshop.spark.sql(f"create or replace temp view planted as {planted}")
     found = workshop.spark.sql(sql).collect()
-    assert [(row.verdict, row.col1) for row in found] == [expected]
+    assert [(row.verdict, row.key.col1) for row in found] == [expected]
     if "value" in fault:
         assert found[0].differing_columns == ["col2"]
 
@@ -120,7 +120,7 @@ def test_d14_the_comparison_of_the_seed(workshop):
     )
     sql = compiled("matches_export_table1").replace("lake.table1\n", "d14_lake\n")
     sql = sql.replace("lake.stg_exports_user1__table1\n", "d14_export\n")
-    assert {(row.col1, row.verdict) for row in spark.sql(sql).collect()} == {
+    assert {(row.key.col1, row.verdict) for row in spark.sql(sql).collect()} == {
         ("2", "value_differs"),
         ("3", "value_differs"),
         ("4", "duplicate_in_lake"),

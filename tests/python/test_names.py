@@ -118,7 +118,9 @@ class Named:
         return [column.name for column in self.columns] + contract()
 
     def build(self, *others: str):
-        self.workshop.build(*[f"{self.entity}{part}" for part in ("_changes", "_merged", "", *others)], command="run")
+        staging = [f"stg_{self.feed}__{self.entity}_changes"] if self.batch == 1 else []
+        parts = ("_changes", "_merged", "", *others)
+        self.workshop.build(*staging, *[f"{self.entity}{part}" for part in parts], command="run")
 
     def expected(self) -> dict:
         names = {column.name: column.mart_name for column in self.values}

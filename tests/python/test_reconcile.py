@@ -249,19 +249,21 @@ def test_checksums_differ_where_rows_do_and_nowhere_else(planted):
     differing, wanted = buckets(planted, sql)
     assert differing == wanted
     # xxhash64 passes over NULLs: without their places a NULL in the next column is not seen
-    assert "if(a is null, " in sql
+    assert "if(`a` is null, " in sql
     blind, _ = buckets(planted, sql.replace("is null, ", "is null and false, "))
     assert blind < wanted
 
 
 def keys(pairs, sql: str) -> set:
-    return {(row.pair, row.k) for row in pairs.workshop.spark.sql(f"select * from ({sql}) where differs").collect()}
+    return {
+        (row.pair, row.k) for row in pairs.workshop.spark.sql(f"select * from ({sql}) where `is different`").collect()
+    }
 
 
 def test_hashes_differ_for_the_keys_that_differ_and_for_no_other(planted):
     sql = planted.sql("differing_keys")
     assert keys(planted, sql) == set(planted.expected)
-    assert "if(a is null, " in sql
+    assert "if(`a` is null, " in sql
     assert keys(planted, sql.replace("is null, ", "is null and false, ")) < set(planted.expected)
 
 

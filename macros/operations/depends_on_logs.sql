@@ -1,9 +1,8 @@
-{%- macro delivered_feeds() -%}
-    {%- set feeds = {} -%}
+{%- macro depends_on_logs() -%}
     {%- for table in logged_tables() -%}
+        {%- do ref(table.entity ~ '_changes') -%}
         {%- for feed, source_table in table.sources -%}
-            {%- do feeds.setdefault(feed, []).append(source_table) -%}
+            {%- do source(feed, source_table) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {{ return(feeds) }}
 {%- endmacro -%}

@@ -37,6 +37,5 @@
 {%- endmacro -%}
 
 {%- macro _key_as_json(entity) -%}
-    {%- set key = entity_key(entity) -%}
-    to_json(struct({% for column in key or ['feed'] %}`{{ column }}`{{ ', ' if not loop.last }}{% endfor %}))
+    to_json(struct({{ _quoted_names(entity_key(entity) or ['feed']) }}))
 {%- endmacro -%}

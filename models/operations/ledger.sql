@@ -1,4 +1,3 @@
-{{ config(materialized='gathered', file_format='delta', full_refresh=false) }}
 {%- do depends_on_logs() %}
 
 -- rows come from the macro ledger_news, some tables at a time

@@ -1,4 +1,3 @@
-{{ config(materialized='gathered', file_format='delta', full_refresh=false) }}
 {%- do depends_on_logs() %}
 {%- do ref('ledger') %}
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import yaml
 from highwater.feeds import FAST_LOADER
 
-BLOCK = re.compile(r"{%-?\s*(macro|test|data_test|materialization)\s+(\w+)\s*(?:,[^%]*?)?(?:\((.*?)\))?\s*-?%}", re.DOTALL)
+BLOCK = re.compile(
+    r"{%-?\s*(macro|test|data_test|materialization)\s+(\w+)\s*(?:,[^%]*?)?(?:\((.*?)\))?\s*-?%}", re.DOTALL
+)
 COMMENT = re.compile(r"{#.*?#}", re.DOTALL)
 NESTED = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\[\]]*\]|{[^{}]*}")
 

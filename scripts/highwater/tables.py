@@ -39,3 +39,16 @@ def text(value: str) -> str:
     """Return a text as it stands in SQL."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def count_anew(spark, entity: str, feeds: Iterable[str]) -> None:
+    """Let the next build record and list all batches of an entity again, after its log was written anew.
+
+    Arguments:
+        entity: for example `customers`. feeds: those that bring its records.
+    """
+    there = tables_in(spark, "lake")
+    for name in {"ledger", "rejected_changes", "sequence_ties", "late_changes", "gathered_batches"} & there:
+        spark.sql(f"delete from lake.{name} where table_name = {text(entity)}")
+    for feed in feeds if "gathered_batches" in there else []:
+        spark.sql(f"delete from lake.gathered_batches where model = 'ledger' and feed = {text(feed)}")

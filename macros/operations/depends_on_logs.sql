@@ -2,7 +2,7 @@
     {%- for table in logged_tables() -%}
         {%- do ref(table.entity ~ '_changes') -%}
         {%- for feed, source_table in table.sources -%}
-            {%- do source(feed, source_table) -%}
+            {%- do source(feed, (table.tables or [])[loop.index0] or source_table) -%}
         {%- endfor -%}
     {%- endfor -%}
 {%- endmacro -%}

@@ -109,10 +109,10 @@
     ).rows) }}
 {%- endmacro -%}
 
-{%- macro _newest_batches(feed, mark) -%}
+{%- macro _newest_batches(raw_table, mark) -%}
     {%- set newest = {} -%}
     {%- for row in run_query(
-        'select source_table, max(landing_batch) from ' ~ source(feed, _tables_of_feeds()[feed][0][1])
+        'select source_table, max(landing_batch) from ' ~ raw_table
         ~ " where entry = 'record' and landing_batch > " ~ mark ~ ' group by source_table'
     ).rows -%}
         {%- do newest.update({row[0]: row[1] | int}) -%}
@@ -124,7 +124,9 @@
     {%- set feeds = {} -%}
     {%- for table in logged_tables() -%}
         {%- for feed, source_table in table.sources -%}
-            {%- do feeds.setdefault(feed, []).append([table.entity, source_table]) -%}
+            {#- as raw has it, and as dbt names it -#}
+            {%- set name = (table.tables or [])[loop.index0] or source_table -%}
+            {%- do feeds.setdefault(feed, []).append([table.entity, source_table, name]) -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(feeds) }}

@@ -6,13 +6,13 @@
         {%- set declaration = local_md5(tojson(tables)) -%}
         {%- set mark = marks.get((feed, none), {}) -%}
         {#- a table that was declared since may have old records -#}
-        {%- set newest = _newest_batches(feed, mark.landing_batch if mark.declaration == declaration else 0) -%}
+        {%- set newest = _newest_batches(source(feed, tables[0][2]), mark.landing_batch if mark.declaration == declaration else 0) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
-        {%- for entity, source_table in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
+        {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
             {%- set mark = recorded.get((entity, feed), 0) -%}
             {%- do news.parts.append({
                 'where': "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ mark,
-                'rows': ledger_rows(entity, source(feed, source_table), source_table, mark),
+                'rows': ledger_rows(entity, source(feed, name), source_table, mark),
             }) -%}
         {%- endfor -%}
     {%- endfor -%}
@@ -25,7 +25,7 @@
     {%- set tables_of_feeds = _tables_of_feeds() -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
         {%- set waiting = [] -%}
-        {%- for entity, source_table in tables_of_feeds[feed]
+        {%- for entity, source_table, name in tables_of_feeds[feed]
             if news.parts and found.newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
             {%- do waiting.append(entity) -%}
         {%- endfor -%}

@@ -2,6 +2,7 @@
     {%- set news = {'before': [], 'parts': [], 'feeds': {}} -%}
     {%- set marks = _gathered_marks('unassigned_records') -%}
     {%- for feed, tables in _tables_of_feeds().items() -%}
+        {%- set raw_table = source(feed, tables[0][2]) -%}
         {%- set declared = tables | map(attribute=1) | list -%}
         {%- set declaration = local_md5(tojson(declared | sort)) -%}
         {%- set mark = marks.get((feed, none), {}) -%}
@@ -10,14 +11,14 @@
         {%- if mark and not is_same -%}
             {%- do news.before.extend(_forget_declared(unassigned, feed, declared)) -%}
         {%- endif -%}
-        {%- set newest = _newest_batches(feed, upto) -%}
+        {%- set newest = _newest_batches(raw_table, upto) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
         {%- set names = newest.keys() | reject('in', declared) | list -%}
         {%- for some in names | batch(50) -%}
             {%- set where = 'landing_batch > ' ~ upto ~ ' and ' ~ _is_one_of('source_table', some) -%}
             {%- do news.parts.append({
                 'where': "feed = '" ~ feed ~ "' and " ~ where,
-                'rows': _unassigned_rows(source(feed, declared[0]), where),
+                'rows': _unassigned_rows(raw_table, where),
             }) -%}
         {%- endfor -%}
     {%- endfor -%}

@@ -171,7 +171,8 @@ def _marks(spark, feed: Feed, known: dict, tables: list[str | None]) -> dict[str
 
     A declared table without models may get them yet: its log begins with the first record there is.
     """
-    marks = {table: EVERY_BATCH for table in tables if table not in feed.tables}
+    declared = {feed.source_table(table) for table in feed.tables}
+    marks = {table: EVERY_BATCH for table in tables if table not in declared}
     if spark.catalog.tableExists("lake.ledger"):
         recorded = {row.table_name: row.mark for row in spark.sql(MARKS.format(feed=feed.name)).collect()}
         for entity, sources in known.items():

@@ -1,5 +1,5 @@
 {%- macro publication(group, logs) -%}
-    {%- set state = _state_of_logs(group, logs) if execute else {'log_batches': {}, 'feeds': []} -%}
+    {%- set state = _state_of_logs(group, logs) if execute else {'log_batches': {}, 'feeds': {}} -%}
     {%- if not state.log_batches -%}
     -- nothing to publish
     select
@@ -16,31 +16,23 @@
             '{{ entity }}', {{ log_batch }}L{{ ',' if not loop.last }}
             {%- endfor %}
         ) as log_batches,
-        map_from_entries(collect_list(struct(feed, landing_batch))) as landing_batches,
-        max(landed_at) as landed_at
-    from (
-        {%- for feed in state.feeds %}
-        {%- if not loop.first %}
-        union all
-        {%- endif %}
-        select
-            '{{ feed }}' as feed,
-            max(landing_batch) as landing_batch,
-            max(landed_at) as landed_at
-        from raw.{{ feed }}
-        {%- endfor %}
-    )
+        map(
+            {%- for feed, landed in state.feeds.items() %}
+            '{{ feed }}', {{ (landed[0] ~ 'L') if landed[0] else 'cast(null as bigint)' }}{{ ',' if not loop.last }}
+            {%- endfor %}
+        ) as landing_batches,
+        timestamp_micros({{ state.feeds.values() | map(attribute=1) | select | map('int') | max }}) as landed_at
     {%- endif %}
 {%- endmacro -%}
 
 {%- macro _state_of_logs(group, logs) -%}
     {#- What every log of the group has; no log batches when there is nothing new, or when one log lacks records. -#}
-    {%- set nothing = {'log_batches': {}, 'feeds': []} -%}
+    {%- set nothing = {'log_batches': {}, 'feeds': {}} -%}
     {%- set last = [0, none] -%}
     {%- if is_incremental() -%}
         {%- set last = run_query('select max(publication), max_by(to_json(log_batches), publication) from ' ~ this).rows[0] -%}
     {%- endif -%}
-    {%- set state = {'publication': (last[0] or 0) | int + 1, 'log_batches': {}, 'feeds': []} -%}
+    {%- set state = {'publication': (last[0] or 0) | int + 1, 'log_batches': {}, 'feeds': {}} -%}
     {%- set questions = [] -%}
     {%- for log in logs -%}
         {%- set entity = log.identifier.removesuffix('_changes') -%}
@@ -54,22 +46,28 @@
         {%- for table in logged_tables() if table.entity == entity -%}
             {%- for feed, source_table in table.sources -%}
                 {%- if feed not in state.feeds -%}
-                    {%- do state.feeds.append(feed) -%}
+                    {%- do state.feeds.update({feed: run_query(
+                        'select max(landing_batch), unix_micros(max(landed_at)) from raw.' ~ feed
+                    ).rows[0]}) -%}
                 {%- endif -%}
                 {%- do questions.append(
                     "select '" ~ entity ~ "', count(*), min(landing_batch) from raw." ~ feed
-                    ~ " where entry = 'record' and source_table = '" ~ source_table
-                    ~ "' and landing_batch > " ~ marks.get(feed, 0)
+                    ~ " where entry = 'record' and source_table = " ~ _sql_text(source_table)
+                    ~ " and landing_batch > " ~ marks.get(feed, 0)
                 ) -%}
             {%- endfor -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- for waiting in run_query(questions | join(' union all ')).rows if waiting[1] -%}
-        {%- do log(
-            group ~ ": nothing is published. " ~ waiting[0] ~ "_changes has not taken in " ~ waiting[1]
-            ~ (" record" if waiting[1] == 1 else " records") ~ ", from landing batch " ~ waiting[2] ~ " on; readers see what was published before.", info=true
-        ) -%}
-        {{ return(nothing) }}
+    {%- for question in questions -%}
+        {%- set waiting = run_query(question).rows[0] -%}
+        {%- if waiting[1] -%}
+            {%- do log(
+                group ~ ": nothing is published. " ~ waiting[0] ~ "_changes has not taken in " ~ waiting[1]
+                ~ (" record" if waiting[1] == 1 else " records") ~ ", from landing batch " ~ waiting[2]
+                ~ " on; readers see what was published before.", info=true
+            ) -%}
+            {{ return(nothing) }}
+        {%- endif -%}
     {%- endfor -%}
     {%- if last[1] and fromjson(last[1]) == state.log_batches -%}
         {{ return(nothing) }}

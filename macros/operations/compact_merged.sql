@@ -15,15 +15,15 @@
         {#- a key that changes its partition leaves the old one first: then every partition can be written by itself -#}
         {%- do run_query(_leave_other_partitions(merged, entity, columns)) -%}
         {%- for row in run_query(
-            'select distinct ' ~ columns | join(', ') ~ ' from ' ~ merged ~ ' where is_pending'
+            'select distinct ' ~ _quoted_names(columns) ~ ' from ' ~ merged ~ ' where is_pending'
             ~ (" and change_type <> 'truncate'" if entity_setting(entity, 'truncates', false) else '')
-            ~ ' order by ' ~ columns | join(', ')
+            ~ ' order by ' ~ _quoted_names(columns)
         ).rows -%}
             {%- set partition = [] -%}
             {%- for column in columns -%}
                 {%- do partition.append(
-                    column ~ ' is null' if row[loop.index0] is none
-                    else column ~ " = '" ~ (row[loop.index0] | string | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'"
+                    '`' ~ column ~ '` is null' if row[loop.index0] is none
+                    else '`' ~ column ~ '` = ' ~ _sql_text(row[loop.index0] | string)
                 ) -%}
             {%- endfor -%}
             {%- set where = partition | join(' and ') -%}
@@ -41,7 +41,7 @@
             {%- if column.name == 'is_pending' %}
             {{ _stays_pending(entity) }} as is_pending
             {%- else %}
-            {{ 'false as ' if column.name == 'is_new' }}{{ column.name }}
+            {{ 'false as ' if column.name == 'is_new' }}`{{ column.name }}`
             {%- endif %}
             {{- ',' if not loop.last }}
             {%- endfor %}
@@ -59,16 +59,16 @@
         inner join {{ merged }} as base
             on
                 {%- for column in entity_key(entity) %}
-                {{ 'and ' if not loop.first }}base.{{ column }} = pending.{{ column }}
+                {{ 'and ' if not loop.first }}base.`{{ column }}` = pending.`{{ column }}`
                 {%- endfor %}
         where
             pending.is_pending
             and not base.is_pending
-            and not ({% for column in columns %}{{ ' and ' if not loop.first }}base.{{ column }} <=> pending.{{ column }}{% endfor %})
+            and not ({% for column in columns %}{{ ' and ' if not loop.first }}base.`{{ column }}` <=> pending.`{{ column }}`{% endfor %})
     ) as change
         on
             {%- for column in entity_key(entity) %}
-            {{ 'and ' if not loop.first }}base.{{ column }} = change.{{ column }}
+            {{ 'and ' if not loop.first }}base.`{{ column }}` = change.`{{ column }}`
             {%- endfor %}
     when matched and base.is_pending then update set is_new = true
     when matched then delete
@@ -90,7 +90,7 @@
     {%- else %}
         create or replace table {{ merged }}
         using delta
-        partitioned by ({{ partitions | join(', ') }})
+        partitioned by ({{ _quoted_names(partitions) }})
         tblproperties ('delta.enableDeletionVectors' = 'true')
         as
     {%- endif %}

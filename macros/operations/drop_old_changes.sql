@@ -37,7 +37,7 @@
     using (
         select
             {%- for column in key %}
-            ended.{{ column }},
+            ended.`{{ column }}`,
             {%- endfor %}
             ended.last_whole,
             -- a key that was deleted, whose tombstone is purged, of which nothing is younger
@@ -45,7 +45,7 @@
         from (
             select
                 {%- for column in key %}
-                {{ column }},
+                `{{ column }}`,
                 {%- endfor %}
                 -- what is lower than an old whole row or delete says nothing any more, not even of the time of the young ones
                 max(
@@ -55,17 +55,17 @@
                 bool_and({{ is_old }}) as is_old
             from {{ log }} as log
             where rejection_reason is null and change_type <> 'truncate'
-            group by {{ key | join(', ') }}
+            group by {{ _quoted_names(key) }}
         ) as ended
-        left join (select distinct {{ key | join(', ') }}, true as is_kept from {{ merged }}) as kept
+        left join (select distinct {{ _quoted_names(key) }}, true as is_kept from {{ merged }}) as kept
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}ended.{{ column }} = kept.{{ column }}
+                {{ 'and ' if not loop.first }}ended.`{{ column }}` = kept.`{{ column }}`
                 {%- endfor %}
     ) as latest
         on
             {%- for column in key %}
-            change.{{ column }} = latest.{{ column }} and
+            change.`{{ column }}` = latest.`{{ column }}` and
             {%- endfor %}
             change.rejection_reason is null
             and {{ is_old }}

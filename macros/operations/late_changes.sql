@@ -1,7 +1,8 @@
-{%- macro late_changes(log, entity, horizon) -%}
+{%- macro late_changes(part, horizon) -%}
+    {%- set log = ref(part.table_name ~ '_changes') -%}
     select
-        '{{ entity }}' as table_name,
-        to_json(struct({{ entity_key(entity) | join(', ') }})) as key_values,
+        '{{ part.table_name }}' as table_name,
+        {{ _key_as_json(part.table_name) }} as key_values,
         change.change_sequence_number,
         change.change_type,
         change.verdict,
@@ -15,25 +16,25 @@
     inner join (
         -- how far the feed had come {{ horizon }} days before each batch
         select
-            feed,
             landed_at,
             max(batch_end) over (
-                partition by feed
                 order by unix_seconds(landed_at)
                 range between unbounded preceding and {{ horizon * 24 * 60 * 60 }} preceding
             ) as came_after
         from (
             select
-                feed,
                 landed_at,
                 max(change_sequence_number) as batch_end
             from {{ log }}
-            where rejection_reason is null
-            group by feed, landed_at
+            where feed = '{{ part.feed }}' and rejection_reason is null
+            group by landed_at
         )
     ) as ended
-        on change.feed = ended.feed and change.landed_at = ended.landed_at
+        on change.landed_at = ended.landed_at
     where
-        change.rejection_reason is null
+        change.feed = '{{ part.feed }}'
+        and change.landing_batch > {{ part.mark }}
+        and change.landing_batch <= {{ part.newest }}
+        and change.rejection_reason is null
         and change.change_sequence_number < ended.came_after
 {%- endmacro -%}

@@ -1,8 +1,9 @@
-{%- macro ledger_rows(batch) -%}
-    {%- set feed = batch.raw_table.identifier -%}
+{%- macro ledger_rows(entity, raw_table, source_table, mark) -%}
+    {%- set feed = raw_table.identifier -%}
+    {%- set log = ref(entity ~ '_changes') -%}
     select
-        '{{ batch.entity }}' as table_name,
-        delivered.feed,
+        '{{ entity }}' as table_name,
+        '{{ feed }}' as feed,
         delivered.landing_batch,
         delivered.landed_at,
         delivered.read,
@@ -13,34 +14,34 @@
         coalesce(judged.tied, 0) as tied
     from (
         select
-            '{{ feed }}' as feed,
             landing_batch,
             min(landed_at) as landed_at,
             count(*) as read
-        from {{ batch.raw_table }}
+        from {{ raw_table }}
         where
             entry = 'record'
-            and source_table = '{{ batch.source_table }}'
-            and landing_batch > {{ batch.mark }}
-            -- what the log has not read yet is not lost, only later
-            and landing_batch <= (
-                select max(landing_batch)
-                from {{ batch.log }}
-                where feed = '{{ feed }}' and landing_batch > {{ batch.mark }}
-            )
+            and source_table = {{ _sql_text(source_table) }}
+            and landing_batch > {{ mark }}
         group by landing_batch
     ) as delivered
+    inner join (
+        select max(landing_batch) as newest
+        from {{ log }}
+        where feed = '{{ feed }}' and landing_batch > {{ mark }}
+    ) as taken_in
+        -- what the log has not read yet is not lost, only later
+        on delivered.landing_batch <= taken_in.newest
     left join (
         select
             landing_batch,
-            count_if(verdict = 'applied') as applied,
-            count_if(verdict = 'superseded') as superseded,
-            count_if(verdict = 'duplicate') as duplicate,
-            count_if(verdict = 'rejected') as rejected,
+            -- a record may stand for two changes; it is counted by its own
+            count_if(verdict = 'applied' and not is_derived) as applied,
+            count_if(verdict = 'superseded' and not is_derived) as superseded,
+            count_if(verdict = 'duplicate' and not is_derived) as duplicate,
+            count_if(verdict = 'rejected' and not is_derived) as rejected,
             count_if(is_tied) as tied
-        from {{ batch.log }}
-        -- a record may stand for two changes; it is counted by its own
-        where feed = '{{ feed }}' and landing_batch > {{ batch.mark }} and not is_derived
+        from {{ log }}
+        where feed = '{{ feed }}' and landing_batch > {{ mark }}
         group by landing_batch
     ) as judged
         on delivered.landing_batch = judged.landing_batch

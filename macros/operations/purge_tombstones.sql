@@ -8,7 +8,7 @@
 {%- macro _purge_statement(merged, log, key, taken_in, landed_before) -%}
     merge into {{ merged }} as base
     using (
-        select {{ key | join(', ') }}
+        select {{ _quoted_names(key) }}
         from {{ merged }}
         where
             not is_pending
@@ -20,21 +20,21 @@
         except
 
         -- a pending row stands on its base row
-        select {{ key | join(', ') }}
+        select {{ _quoted_names(key) }}
         from {{ merged }}
         where is_pending
 
         except
 
         -- so will a change that was judged and is not taken in yet
-        select {{ key | join(', ') }}
+        select {{ _quoted_names(key) }}
         from {{ log }}
         where log_batch > {{ taken_in }} and rejection_reason is null
     ) as purged
         on
             not base.is_pending
             {%- for column in key %}
-            and base.{{ column }} = purged.{{ column }}
+            and base.`{{ column }}` = purged.`{{ column }}`
             {%- endfor %}
     when matched then delete
 {%- endmacro -%}

@@ -9,9 +9,9 @@
                 {%- for column in _columns_of_change(entity) %}
                 {%- if column == 'log_batch' %}
                 -- all changes of the key are in the row: none of them is taken in again
-                max(log_batch) over (partition by {{ entity_key(entity) | join(', ') }}) as log_batch
+                max(log_batch) over (partition by {{ _quoted_names(entity_key(entity)) }}) as log_batch
                 {%- else %}
-                {{ column }}
+                `{{ column }}`
                 {%- endif %}
                 {{- ',' if not loop.last }}
                 {%- endfor %}
@@ -57,4 +57,9 @@
         {{ return(node) }}
     {%- endfor -%}
     {{ exceptions.raise_compiler_error("there is no model " ~ model_name ~ ".") }}
+{%- endmacro -%}
+
+
+{%- macro _quoted_names(columns) -%}
+    {%- for column in columns -%}`{{ column }}`{{ ', ' if not loop.last }}{%- endfor -%}
 {%- endmacro -%}

@@ -102,7 +102,7 @@ def _macros(project):
         described |= {entry["name"]: (path, entry) for path, entry in entries(project / folder, "macros")}
     defined = {}
     for definition in [*definitions(project / "macros"), *definitions(project / "tests" / "generic")]:
-        name = f"test_{definition.name}" if definition.is_test else definition.name
+        name = definition.macro_name
         defined[name] = definition
         if name not in described:
             yield definition.path, f"{name} has no entry in a YAML file beside it; describe it and its arguments."

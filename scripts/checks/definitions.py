@@ -8,7 +8,9 @@ from pathlib import Path
 import yaml
 from highwater.feeds import FAST_LOADER
 
-BLOCK = re.compile(r"{%-?\s*(macro|test|data_test|materialization)\s+(\w+)\s*(?:\((.*?)\))?\s*-?%}", re.DOTALL)
+BLOCK = re.compile(
+    r"{%-?\s*(macro|test|data_test|materialization)\s+(\w+)\s*(?:,[^%]*?)?(?:\((.*?)\))?\s*-?%}", re.DOTALL
+)
 COMMENT = re.compile(r"{#.*?#}", re.DOTALL)
 NESTED = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\[\]]*\]|{[^{}]*}")
 
@@ -19,13 +21,14 @@ class Definition:
 
     Attributes:
         name: as written. arguments: their names, in order.
-        path: the file. is_test: a generic test, whose macro dbt calls `test_<name>`.
+        path: the file. is_test: a generic test. macro_name: what dbt calls it, for example `test_<name>`.
     """
 
     name: str
     arguments: tuple[str, ...]
     path: Path
     is_test: bool
+    macro_name: str
 
 
 def definitions(folder: Path) -> list[Definition]:
@@ -33,7 +36,9 @@ def definitions(folder: Path) -> list[Definition]:
     found = []
     for path in sorted(folder.glob("**/*.sql")):
         for kind, name, signature in BLOCK.findall(COMMENT.sub("", path.read_text())):
-            found.append(Definition(name, _arguments(signature), path, kind in ("test", "data_test")))
+            is_test = kind in ("test", "data_test")
+            macro_name = {"macro": name, "materialization": f"materialization_{name}_spark"}.get(kind, f"test_{name}")
+            found.append(Definition(name, _arguments(signature), path, is_test, macro_name))
     return found
 
 

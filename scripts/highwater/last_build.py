@@ -8,6 +8,15 @@ from pathlib import Path
 
 from highwater.project import lake, utc_now
 from highwater.rebuild import PENDING
+from highwater.tables import of_each, tables_in
+
+NEWER = """
+    select
+        count_if(not is_derived) as read,
+        count_if(is_tied) as tied,
+        count_if(rejection_reason is not null and not is_derived) as rejected
+    from lake.`{table}_changes` where {newer}
+"""
 
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
@@ -54,7 +63,8 @@ def summary(spark) -> str:
     """Return what is where after a build, a line for each entity, and what to type next."""
     from highwater.add_table import logged_tables
 
-    tables = {entity: feeds for entity, feeds in logged_tables() if spark.catalog.tableExists(f"lake.{entity}")}
+    there = tables_in(spark, "lake")
+    tables = {entity: feeds for entity, feeds in logged_tables() if entity in there}
     if not tables:
         return "No table is declared yet; see: highwater add-table --help"
     figures = (
@@ -63,19 +73,8 @@ def summary(spark) -> str:
     ledger = defaultdict(list)
     for row in _asked(spark, "ledger", figures, "group by table_name, feed"):
         ledger[row.table_name].append(row)
-    counts = spark.sql(
-        " union all ".join(
-            f"""
-            select
-                '{table}' as entity,
-                (select count(*) from lake.{table}) as now,
-                (select count(*) from lake.{table}_merged where {PENDING}) as pending,
-                {_not_in_ledger(table, feeds, ledger.get(table, []))} as newer
-            """
-            for table, feeds in tables.items()
-        )
-    ).collect()
-    rejected = dict(_asked(spark, "rejected_changes", "table_name, count(*)", "group by table_name"))
+    counts = of_each(tables, lambda table: _count(spark, table, tables[table], ledger.get(table, [])), "counting rows")
+    rejected = defaultdict(int, _asked(spark, "rejected_changes", "table_name, count(*)", "group by table_name"))
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
     lines = []
@@ -83,12 +82,13 @@ def summary(spark) -> str:
         read, tied = None, 0
         if table in ledger:
             read, tied = (sum(row[name] for row in [*ledger[table], newer]) for name in ("read", "tied"))
+            rejected[table] += newer["rejected"]
             read -= sum(replayed.get((feed, source), 0) for feed, source in map(tuple, tables[table]))
         lines.append(
             f"  {table:<{width}}  {now:>9,} rows now"
             + (f"   from {read:,} records" if read is not None else "")
             + (f", {pending:,} pending" if pending else "")
-            + (f", {rejected[table]:,} rejected (see rejected_changes)" if table in rejected else "")
+            + (f", {rejected[table]:,} rejected (see rejected_changes)" if rejected[table] else "")
             + (f", {tied:,} tied (see sequence_ties)" if tied else "")
         )
     for (unassigned,) in _asked(spark, "unassigned_records", "sum(records)", "having sum(records) > 0"):
@@ -124,22 +124,22 @@ def _asked(spark, table: str, columns: str, rest: str) -> list:
     return spark.sql(f"select {columns} from lake.{table} {rest}").collect()
 
 
-def _not_in_ledger(table: str, feeds: list[tuple[str, str]], recorded: list) -> str:
-    """Return a subquery that counts what the log has and the ledger not yet, after a build without the ledger."""
+def _count(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> tuple:
+    """Return an entity, its rows now, those that are pending, and what its log has and the ledger not yet."""
+    now = spark.sql(f"select count(*) from lake.`{table}`").first()[0]
+    pending = spark.sql(f"select count(*) from lake.`{table}_merged` where {PENDING}").first()[0]
     newest = {feed: 0 for feed, _ in feeds} | {row.feed: row.batch for row in recorded}
     newer = " or ".join(f"(feed = '{feed}' and landing_batch > {batch})" for feed, batch in newest.items())
-    return (
-        "(select struct(count(*) as read, count_if(is_tied) as tied) "
-        f"from lake.{table}_changes where not is_derived and ({newer}))"
-    )
+    return table, now, pending, spark.sql(NEWER.format(table=table, newer=newer)).first()
 
 
 def _replayed(spark, feeds: set[str]) -> dict[tuple[str, str], int]:
     """Return how many records were read once more, by feed and source table."""
-    rows = spark.sql(
-        " union all ".join(
+
+    def of_feed(feed: str) -> list:
+        return spark.sql(
             f"select '{feed}', source_table, sum(file_records) from raw.{feed} where entry = 'replayed' group by all"
-            for feed in sorted(feeds)
-        )
-    ).collect()
-    return {(feed, table): records for feed, table, records in rows}
+        ).collect()
+
+    rows = of_each(sorted(feeds), of_feed, "asking for replays")
+    return {(feed, table): records for found in rows for feed, table, records in found}

@@ -6,6 +6,7 @@ from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
 from highwater.landing import next_batch
 from highwater.rebuild import key_of
+from highwater.tables import text
 
 # Records that are accepted now, and with them those of the same key and position in their file, which may have been
 # accepted before: only together they keep their places. What was there already comes out as a duplicate.
@@ -13,10 +14,10 @@ MENDED = """
     select distinct companion.source_file, companion.source_line
     from (
         select staged.*
-        from lake.{staging} as staged
+        from lake.`{staging}` as staged
         inner join (
             select source_file, source_line
-            from lake.{entity}_changes
+            from lake.`{entity}_changes`
             where feed = '{feed}' and not is_derived
             group by source_file, source_line
             having every(verdict = 'rejected')
@@ -24,7 +25,7 @@ MENDED = """
             on staged.source_file = rejected.source_file and staged.source_line = rejected.source_line
         where staged.rejection_reason is null
     ) as mended
-    inner join lake.{staging} as companion
+    inner join lake.`{staging}` as companion
         on
             companion.rejection_reason is null
             and companion.source_file = mended.source_file
@@ -44,14 +45,14 @@ REPLAYED = """
     from (
         select *, row_number() over (partition by source_file, source_line order by landing_batch) as arrival
         from {raw_table}
-        where entry = 'record' and source_table = '{table}'
+        where entry = 'record' and source_table = {table}
     ) as original
     inner join replayed
         on original.source_file = replayed.source_file and original.source_line = replayed.source_line
     where original.arrival = 1
     union all
     select
-        'replayed', '{table}', cast(null as string), cast(null as int), cast({number} as bigint),
+        'replayed', {table}, cast(null as string), cast(null as int), cast({number} as bigint),
         timestamp_micros({micros}), cast(null as string), cast(null as binary), cast(null as map<string, string>),
         cast({records} as bigint), cast(null as bigint), cast(null as timestamp), cast(null as string),
         cast(null as string)
@@ -80,7 +81,7 @@ def replay(spark, entity: str) -> str:
 
 def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
     feed = declared_feeds()[feed_name]
-    same_key = "".join(f"and companion.{column} <=> mended.{column} " for column in key_of(entity))
+    same_key = "".join(f"and companion.`{column}` <=> mended.`{column}` " for column in key_of(entity))
     mended = MENDED.format(
         staging=f"stg_{feed_name}__{entity}_changes", entity=entity, feed=feed_name, same_key=same_key
     )
@@ -91,7 +92,9 @@ def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
     replayed.createOrReplaceTempView("replayed")
     number, at = next_batch(spark, feed)
     micros = f"{int(at.timestamp())}{at.microsecond:06}"
-    statement = REPLAYED.format(number=number, micros=micros, raw_table=feed.raw_table, table=table, records=records)
+    statement = REPLAYED.format(
+        number=number, micros=micros, raw_table=feed.raw_table, table=text(table), records=records
+    )
     spark.sql(statement).write.format("delta").mode("append").saveAsTable(feed.raw_table)
     noun, verb = ("record", "arrives") if records == 1 else ("records", "arrive")
     return f"{feed_name}: {records:,} {noun} of {entity} {verb} again as batch {number}. Now run: highwater build"

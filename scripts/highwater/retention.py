@@ -12,8 +12,40 @@ from highwater.feeds import Feed, days, declared_feeds
 from highwater.publish import publish_groups
 from highwater.rebuild import declaration_of, settings_of
 
-# how far the ledger has counted the records of a feed in the log of an entity
-MARK = "select coalesce(max(landing_batch), 0) from lake.ledger where table_name = '{entity}' and feed = '{feed}'"
+# how far the ledger has counted the records of a feed in the log of each entity
+MARKS = "select table_name, max(landing_batch) as mark from lake.ledger where feed = '{feed}' group by table_name"
+# what speaks of the changes of an entity, by the place of the record
+LISTS = ["rejected_changes", "sequence_ties", "late_changes"]
+GATHERED = ["ledger", *LISTS, "unassigned_records", "gathered_batches"]
+# a list says nothing of records that their log does not have any more
+FORGET = """
+    merge into lake.{listed} as listed
+    using (
+        select distinct feed, landing_batch, source_file, source_line
+        from lake.{listed}
+        where table_name = '{entity}' and landed_at < timestamp '{before}'
+        except
+        select feed, landing_batch, source_file, source_line from lake.`{entity}_changes`
+    ) as gone
+        on
+            listed.table_name = '{entity}'
+            and listed.feed = gone.feed
+            and listed.landing_batch = gone.landing_batch
+            and listed.source_file <=> gone.source_file
+            and listed.source_line <=> gone.source_line
+    when matched then delete
+"""
+EVERY_BATCH = 2**63 - 1
+DROP_RECORDS = """
+    merge into {raw_table} as raw
+    using may_go
+        on
+            raw.entry = 'record'
+            and raw.landed_at < timestamp '{before}'
+            and raw.{of_what} <=> may_go.name
+            and raw.landing_batch <= may_go.mark
+    when matched then delete
+"""
 # the export of each table that the next comparison reads
 NEWEST_EXPORTS = """
     select max_by(source_file, struct(landing_batch, source_file))
@@ -43,12 +75,14 @@ def vacuum(spark, table: str | None = None) -> list[str]:
             lines += _drop(spark, entity, "purge_tombstones", "merged", "tombstone", retention["tombstones"])
         if "changes" in retention and spark.catalog.tableExists("lake.ledger"):
             lines += _drop(spark, entity, "drop_old_changes", "changes", "change", retention["changes"])
+            _forget(spark, entity, retention["changes"])
     for feed in feeds.values():
         if feed.retention_days and spark.catalog.tableExists(feed.raw_table):
             lines += _drop_records(spark, feed, known)
     names = [f"lake.{entity}_{layer}" for entity in entities for layer in ("changes", "merged", "history")]
     if not table:
-        names += ["lake.ledger", *(f"lake.{group}_publications" for group in publish_groups())]
+        names += [f"lake.{name}" for name in GATHERED]
+        names += [f"lake.{group}_publications" for group in publish_groups()]
     for name in filter(spark.catalog.tableExists, [*names, *(feed.raw_table for feed in feeds.values())]):
         done = spark.sql(f"optimize {name}").first()["metrics"]
         spark.sql(f"vacuum {name}")
@@ -102,36 +136,48 @@ def _drop(spark, entity: str, operation: str, layer: str, noun: str, retention: 
     return _line(name, rows - spark.table(name).count(), noun, retention)
 
 
+def _forget(spark, entity: str, retention: int) -> None:
+    """Take from the lists of rejected, tied and late changes what the log of an entity has lost."""
+    for listed in filter(lambda name: spark.catalog.tableExists(f"lake.{name}"), LISTS):
+        spark.sql(FORGET.format(listed=listed, entity=entity, before=_before(retention)))
+
+
 def _drop_records(spark, feed: Feed, known: dict) -> list[str]:
     """Drop old records of a feed, not the entries of its files; return a line when there were some."""
-    if feed.role == "export":
-        newest = spark.sql(NEWEST_EXPORTS.format(raw_table=feed.raw_table)).collect()
-        may_go = f"source_file not in ({_texts(file for (file,) in newest)})"
-    else:
-        # a declared table without models may get them yet: its log begins with the first record there is
-        may_go = f"coalesce(source_table not in ({_texts(feed.tables)}), true)"
-        for table, mark in _recorded(spark, feed, known).items():
-            may_go += f" or (source_table = '{table}' and landing_batch <= {mark})"
-    dropped = spark.sql(
-        f"delete from {feed.raw_table} where entry = 'record' "
-        f"and landed_at < timestamp '{_before(feed.retention_days)}' and ({may_go})"
-    ).first()[0]
+    before = _before(feed.retention_days)
+    of_what = "source_file" if feed.role == "export" else "source_table"
+    old = f"select distinct {of_what} from {feed.raw_table} where entry = 'record' and landed_at < timestamp '{before}'"
+    names = [name for (name,) in spark.sql(old).collect()]
+    marks = _exports_that_may_go(spark, feed, names) if feed.role == "export" else _marks(spark, feed, known, names)
+    if not marks:
+        return []
+    spark.createDataFrame(list(marks.items()), "name string, mark bigint").createOrReplaceTempView("may_go")
+    dropped = spark.sql(DROP_RECORDS.format(raw_table=feed.raw_table, before=before, of_what=of_what)).first()[0]
+    if spark.catalog.tableExists("lake.unassigned_records"):
+        spark.sql(
+            f"delete from lake.unassigned_records where feed = '{feed.name}' and landed_at < timestamp '{before}'"
+        )
     return _line(feed.raw_table, dropped, "record", feed.retention_days)
 
 
-def _texts(values) -> str:
-    """Return texts as SQL; NULL where there are none."""
-    escaped = (value.replace("\\", "\\\\").replace("'", "\\'") for value in values)
-    return ", ".join(f"'{value}'" for value in escaped) or "null"
+def _exports_that_may_go(spark, feed: Feed, files: list[str]) -> dict[str, int]:
+    """Return of these files those that are not the newest export of a table."""
+    newest = {file for (file,) in spark.sql(NEWEST_EXPORTS.format(raw_table=feed.raw_table)).collect()}
+    return {file: EVERY_BATCH for file in files if file not in newest}
 
 
-def _recorded(spark, feed: Feed, known: dict) -> dict[str, int]:
-    """Return up to which batch the records of a feed's tables are in every log that takes them, and counted."""
-    marks = {}
+def _marks(spark, feed: Feed, known: dict, tables: list[str | None]) -> dict[str | None, int]:
+    """Return up to which batch the records of these tables are in every log that takes them, and counted.
+
+    A declared table without models may get them yet: its log begins with the first record there is.
+    """
+    declared = {feed.source_table(table) for table in feed.tables}
+    marks = {table: EVERY_BATCH for table in tables if table not in declared}
     if spark.catalog.tableExists("lake.ledger"):
+        recorded = {row.table_name: row.mark for row in spark.sql(MARKS.format(feed=feed.name)).collect()}
         for entity, sources in known.items():
-            for _, table in filter(lambda source: source[0] == feed.name, sources):
-                mark = spark.sql(MARK.format(entity=entity, feed=feed.name)).first()[0]
+            for _, table in filter(lambda source: source[0] == feed.name and source[1] in tables, sources):
+                mark = recorded.get(entity, 0)
                 marks[table] = min(mark, marks.get(table, mark))
     return marks
 

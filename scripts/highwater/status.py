@@ -6,6 +6,7 @@ from highwater.add_table import known_table, logged_tables
 from highwater.project import disabled_mark, patch_mark, step_under_way
 from highwater.rebuild import PENDING, key_of
 from highwater.retention import retention_of
+from highwater.tables import of_each, tables_in, text
 
 STANDING = [
     "key",
@@ -27,48 +28,44 @@ HORIZON = ["retention_days", "late"]
 IS_TAKING_IN = "is_pending"
 COUNTS = ["read", "applied", "superseded", "duplicate", "rejected", "tied"]
 
+# by table, so that one question answers for all tables of a feed; of the newest capture the highest position: what
+# commits late is extracted late, and is lower
 RAW = """
     select
-        '{entity}' as entity,
-        '{feed}' as feed,
+        source_table,
         max(landed_at) as landed_at,
         max(landing_batch) as landed_batch,
-        -- of the newest capture the highest: what commits late is extracted late, and is lower
-        max_by(
-            source_position,
-            struct(
-                regexp_extract(source_file, '/capture-([0-9]+)/', 1),
-                try_cast(source_position as bigint),
-                landing_batch
-            )
-        ) as source_position,
-        case
-            when max_by(source_file, landing_batch) rlike '/capture-[0-9]+/rows-[0-9]+$'
-                then 'row-version, deletes are not seen'
-            when max_by(source_file, landing_batch) rlike '/capture-[0-9]+/(baseline|extraction-[0-9]+)$'
-                then 'changelog'
-        end as method
-    from raw.{feed}
-    -- a file whose records tell their tables has none itself
-    where entry <> 'record' and coalesce(source_table, '{table}') = '{table}'
+        max(struct(
+            coalesce(regexp_extract(source_file, '/capture-([0-9]+)/', 1), '') as capture,
+            coalesce(try_cast(source_position as bigint), -9223372036854775808) as number,
+            landing_batch,
+            source_position
+        )) filter (where source_position is not null) as position,
+        max(struct(landing_batch, source_file)) filter (where source_file is not null) as file
+    from raw.`{feed}`
+    where entry <> 'record'
+    group by source_table
 """
+METHODS = {
+    r"/capture-[0-9]+/rows-[0-9]+$": "row-version, deletes are not seen",
+    r"/capture-[0-9]+/(baseline|extraction-[0-9]+)$": "changelog",
+}
 
 WAITING = """
-    select '{entity}' as entity, '{feed}' as feed, any_value(logged.batch) as logged_batch, count(raw.entry) as waiting
-    from (select coalesce(max(landing_batch), 0) as batch from lake.{entity}_changes where feed = '{feed}') as logged
-    left join raw.{feed} as raw
-        on raw.entry = 'record' and raw.source_table = '{table}' and raw.landing_batch > logged.batch
+    select any_value(logged.batch) as logged_batch, count(raw.entry) as waiting
+    from (select coalesce(max(landing_batch), 0) as batch from lake.`{entity}_changes` where feed = '{feed}') as logged
+    left join raw.`{feed}` as raw
+        on raw.entry = 'record' and raw.source_table = {table} and raw.landing_batch > logged.batch
 """
 
 LAYERS = """
     select
-        '{entity}' as entity,
         count_if(not is_pending) as base,
         count_if({pending}) as pending,
         count_if(not is_pending and is_deleted) as tombstones,
         max(changed_at) as changed_at,
         timestampdiff(second, max(changed_at), max_by(landed_at, changed_at)) as lag_seconds
-    from lake.{entity}_merged
+    from lake.`{entity}_merged`
 """
 
 
@@ -95,42 +92,42 @@ def status(spark, table: str | None = None) -> list[dict]:
         | {"landed_batch": {}, "logged_batch": {}}
         for entity, feeds in chosen.items()
     }
-    pairs = [
-        {"entity": entity, "feed": feed, "table": name}
-        for entity, feeds in chosen.items()
-        for feed, name in feeds
-        if spark.catalog.tableExists(f"raw.{feed}")
-    ]
-    logged = [pair for pair in pairs if spark.catalog.tableExists(f"lake.{pair['entity']}_changes")]
-    for row in sorted(_rows(spark, RAW, pairs), key=lambda row: (row.landed_at is not None, row.landed_at)):
-        found[row.entity] |= {"landed_at": row.landed_at, "source_position": row.source_position, "method": row.method}
-        found[row.entity]["landed_batch"][row.feed] = row.landed_batch
+    raw, lake = tables_in(spark, "raw"), tables_in(spark, "lake")
+    pairs = [(entity, feed, name) for entity, feeds in chosen.items() for feed, name in feeds if feed in raw]
+    landed = _landed(spark, sorted({feed for _, feed, _ in pairs}))
+    of_pairs = [(entity, feed, _of_table(landed[feed], name)) for entity, feed, name in pairs]
+    for entity, feed, row in sorted(
+        of_pairs, key=lambda each: (each[2]["landed_at"] is not None, each[2]["landed_at"])
+    ):
+        found[entity]["landed_batch"][feed] = row.pop("landed_batch")
+        found[entity] |= row
     for entity, feeds in chosen.items():
         for feed, name in feeds:
             for fact, mark in [("disabled_since", disabled_mark), ("patched_since", patch_mark)]:
                 path = mark(f"{feed}.{name}")
                 if path.exists():
                     found[entity][fact] = path.read_text()
-    for row in _rows(spark, WAITING, logged):
-        found[row.entity]["logged_batch"][row.feed] = row.logged_batch
-        found[row.entity]["waiting"] = found[row.entity].get("waiting", 0) + row.waiting
-    merged = [entity for entity in chosen if spark.catalog.tableExists(f"lake.{entity}_merged")]
-    for row in _rows(spark, LAYERS, [{"entity": entity, "pending": PENDING} for entity in merged]):
-        share = round(100 * row.pending / row.base, 1) if row.base else None
-        found[row.entity] |= {"base": row.base, "pending": row.pending, "pending_percent": share}
-        found[row.entity] |= {"changed_at": row.changed_at, "lag_seconds": row.lag_seconds}
-        found[row.entity] |= {"tombstones": row.tombstones} | _compaction(spark, row.entity)
-    for entity in merged:
-        if spark.catalog.tableExists(f"lake.{entity}_merged_previous"):
+    logged = [pair for pair in pairs if f"{pair[0]}_changes" in lake]
+    for (entity, feed, _), row in zip(
+        logged, of_each(logged, lambda pair: _waiting(spark, *pair), "asking logs"), strict=True
+    ):
+        found[entity]["logged_batch"][feed] = row.logged_batch
+        found[entity]["waiting"] = found[entity].get("waiting", 0) + row.waiting
+    merged = [entity for entity in chosen if f"{entity}_merged" in lake]
+    for entity, layers in zip(
+        merged, of_each(merged, lambda entity: _layers(spark, entity), "asking tables"), strict=True
+    ):
+        found[entity] |= layers
+        if f"{entity}_merged_previous" in lake:
             found[entity]["retained"] = f"{entity}_merged_previous"
-    if spark.catalog.tableExists("lake.ledger"):
+    if "ledger" in lake:
         sums = ", ".join(f"sum({name}) as {name}" for name in COUNTS)
         for row in spark.sql(f"select table_name, {sums} from lake.ledger group by table_name").collect():
             if row.table_name in found:
                 found[row.table_name] |= {name: row[name] for name in COUNTS}
     for entity in chosen:
         found[entity]["retention_days"] = retention_of(entity) or None
-    if any(values["retention_days"] for values in found.values()) and spark.catalog.tableExists("lake.late_changes"):
+    if any(values["retention_days"] for values in found.values()) and "late_changes" in lake:
         late = "select table_name, count_if(verdict = 'applied') as late from lake.late_changes group by table_name"
         counted = {row.table_name: row.late for row in spark.sql(late).collect()}
         for entity, values in found.items():
@@ -140,8 +137,37 @@ def status(spark, table: str | None = None) -> list[dict]:
     return [dict.fromkeys(names) | values for values in found.values()]
 
 
-def _rows(spark, select: str, values: list[dict]) -> list:
-    return spark.sql(" union all ".join(select.format(**each) for each in values)).collect() if values else []
+def _landed(spark, feeds: list[str]) -> dict[str, dict]:
+    """Return by feed, and by table as its entries name it (None: they name none), what has landed."""
+    rows = of_each(feeds, lambda feed: spark.sql(RAW.format(feed=feed)).collect(), "asking feeds")
+    return {feed: {row.source_table: row for row in found} for feed, found in zip(feeds, rows, strict=True)}
+
+
+def _of_table(landed: dict, table: str) -> dict:
+    """Return what has landed for a table: a file whose records tell their tables has none itself."""
+    rows = [landed[name] for name in {table, None} if name in landed]
+
+    def highest(name: str):
+        return max((row[name] for row in rows if row[name] is not None), default=None)
+
+    position, file = highest("position"), highest("file")
+    methods = (name for pattern, name in METHODS.items() if file and re.search(pattern, file.source_file))
+    return {
+        "landed_at": highest("landed_at"),
+        "landed_batch": highest("landed_batch"),
+        "source_position": position and position.source_position,
+        "method": next(methods, None),
+    }
+
+
+def _waiting(spark, entity: str, feed: str, table: str):
+    return spark.sql(WAITING.format(entity=entity, feed=feed, table=text(table))).first()
+
+
+def _layers(spark, entity: str) -> dict:
+    row = spark.sql(LAYERS.format(entity=entity, pending=PENDING)).first()
+    share = round(100 * row.pending / row.base, 1) if row.base else None
+    return row.asDict() | {"pending_percent": share} | _compaction(spark, entity)
 
 
 def compaction_of(commit) -> str | None:
@@ -161,7 +187,7 @@ def compaction_of(commit) -> str | None:
 
 def _compaction(spark, entity: str) -> dict:
     """Return when the merged table was compacted or rebuilt last, and by what."""
-    for commit in spark.sql(f"describe history lake.{entity}_merged").collect():
+    for commit in spark.sql(f"describe history lake.`{entity}_merged`").collect():
         if cause := compaction_of(commit):
             return {"compacted_at": commit.timestamp, "compacted_by": cause}
     return {}

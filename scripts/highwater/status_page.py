@@ -14,7 +14,7 @@ UNITS = [("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1)]
 
 LAGS = """
     select landed_at, unix_timestamp(landed_at) - unix_timestamp(max(changed_at)) as seconds
-    from lake.{entity}_changes where changed_at is not null and not is_derived
+    from lake.`{entity}_changes` where changed_at is not null and not is_derived
     group by feed, landing_batch, landed_at order by landed_at
 """
 
@@ -41,7 +41,7 @@ def pending_over_time(spark, entity: str) -> tuple[list, list]:
     It is read from the history of the merged table, so it begins where Delta's log begins.
     """
     points, compactions, pending = [], [], 0
-    for commit in reversed(spark.sql(f"describe history lake.{entity}_merged").collect()):
+    for commit in reversed(spark.sql(f"describe history lake.`{entity}_merged`").collect()):
         compacted = compaction_of(commit)
         if compacted:
             compactions.append((commit.timestamp, compacted))

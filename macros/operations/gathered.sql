@@ -1,0 +1,137 @@
+{% materialization gathered, adapter='spark' %}
+    {%- set gathered = this.incorporate(type='table') -%}
+    {%- set there = load_cached_relation(this) -%}
+    {%- set was_view = there is not none and there.is_view -%}
+    {{- run_hooks(pre_hooks) -}}
+    {%- if was_view -%}
+        {%- do adapter.drop_relation(there) -%}
+    {%- endif -%}
+    {%- if there is none or was_view -%}
+        {%- do _forget_gathered(model.name) -%}
+        {%- do run_query(create_table_as(False, gathered, sql)) -%}
+    {%- endif -%}
+    {%- set news = context[model.name ~ '_news'](gathered, was_view) -%}
+    {%- for statement in news.before -%}
+        {%- do run_query(statement) -%}
+    {%- endfor -%}
+    {%- for parts in news.parts | batch(_parts_at_once()) -%}
+        {%- do run_query(_insert_of_parts(gathered, parts)) -%}
+        {%- if loop.length > 3 -%}
+            {%- set done = [loop.index * _parts_at_once(), news.parts | length] | min -%}
+            {%- do log(model.name ~ ': ' ~ done ~ ' of ' ~ (news.parts | length) ~ ' gathered', info=true) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- do context['_' ~ model.name ~ '_gathered'](gathered, news) -%}
+    {%- call noop_statement('main', 'GATHERED ' ~ (news.parts | length)) -%}
+        {{ sql }}
+    {%- endcall -%}
+    {%- do persist_docs(gathered, model) -%}
+    {{- run_hooks(post_hooks) -}}
+    {{ return({'relations': [gathered]}) }}
+{% endmaterialization %}
+
+{%- macro _parts_at_once() -%}
+    {#- One commit for so many, and SQL that stays as long as it is however many tables a project has. -#}
+    {{ return(8) }}
+{%- endmacro -%}
+
+{%- macro _insert_of_parts(gathered, parts) -%}
+    insert into {{ gathered }} replace where
+        {%- for part in parts %}
+        {{ 'or ' if not loop.first }}({{ part.where }})
+        {%- endfor %}
+    {%- for part in parts %}
+    {%- if not loop.first %}
+
+    union all
+    {%- endif %}
+
+    {{ part.rows }}
+    {%- endfor %}
+{%- endmacro -%}
+
+{%- macro _gathered_batches() -%}
+    {%- set batches = api.Relation.create(schema=this.schema, identifier='gathered_batches') -%}
+    {%- if adapter.get_relation(none, batches.schema, batches.identifier) is none -%}
+        {%- do run_query(
+            'create table if not exists ' ~ batches
+            ~ ' (model string, feed string, table_name string, declaration string, landing_batch bigint)'
+            ~ ' using delta partitioned by (model)'
+        ) -%}
+    {%- endif -%}
+    {{ return(batches) }}
+{%- endmacro -%}
+
+{%- macro _gathered_marks(model_name) -%}
+    {%- set marks = {} -%}
+    {%- for row in run_query(
+        'select feed, table_name, declaration, landing_batch from ' ~ _gathered_batches() ~ " where model = '"
+        ~ model_name ~ "'"
+    ).rows -%}
+        {%- do marks.update({(row[0], row[1]): {'declaration': row[2], 'landing_batch': row[3] | int}}) -%}
+    {%- endfor -%}
+    {{ return(marks) }}
+{%- endmacro -%}
+
+{%- macro _forget_gathered(model_name) -%}
+    {%- do run_query('delete from ' ~ _gathered_batches() ~ " where model = '" ~ model_name ~ "'") -%}
+{%- endmacro -%}
+
+{%- macro _keep_mark_of_feed(model_name, feed, declaration, landing_batch) -%}
+    {%- do run_query(
+        'insert into ' ~ _gathered_batches() ~ " replace where model = '" ~ model_name ~ "' and feed = '" ~ feed
+        ~ "' select '" ~ model_name ~ "', '" ~ feed ~ "', cast(null as string), '" ~ declaration ~ "', "
+        ~ landing_batch ~ 'L'
+    ) -%}
+{%- endmacro -%}
+
+{%- macro _keep_marks_of_ledger(model_name, declaration='') -%}
+    {#- The ledger does not change meanwhile: what it has is what was gathered. -#}
+    {%- do run_query(
+        'insert into ' ~ _gathered_batches() ~ " replace where model = '" ~ model_name ~ "' select '" ~ model_name
+        ~ "', feed, table_name, '" ~ declaration ~ "', max(landing_batch) from " ~ ref('ledger')
+        ~ ' group by feed, table_name'
+    ) -%}
+{%- endmacro -%}
+
+{%- macro _news_of_ledger(model_name) -%}
+    {%- if adapter.get_relation(none, this.schema, ref('ledger').identifier) is none -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {{ return(run_query(
+        "select ledger.table_name, ledger.feed, coalesce(max(gathered.landing_batch), 0) as mark,"
+        ~ " max(ledger.landing_batch) as newest, sum(ledger.rejected) as rejected, sum(ledger.tied) as tied"
+        ~ " from " ~ ref('ledger') ~ " as ledger left join " ~ _gathered_batches() ~ " as gathered"
+        ~ " on gathered.model = '" ~ model_name ~ "' and gathered.feed = ledger.feed"
+        ~ " and gathered.table_name = ledger.table_name"
+        ~ " where ledger.landing_batch > coalesce(gathered.landing_batch, 0)"
+        ~ " group by ledger.table_name, ledger.feed order by 1, 2"
+    ).rows) }}
+{%- endmacro -%}
+
+{%- macro _newest_batches(raw_table, mark) -%}
+    {%- set newest = {} -%}
+    {%- for row in run_query(
+        'select source_table, max(landing_batch) from ' ~ raw_table
+        ~ " where entry = 'record' and landing_batch > " ~ mark ~ ' group by source_table'
+    ).rows -%}
+        {%- do newest.update({row[0]: row[1] | int}) -%}
+    {%- endfor -%}
+    {{ return(newest) }}
+{%- endmacro -%}
+
+{%- macro _tables_of_feeds() -%}
+    {%- set feeds = {} -%}
+    {%- for table in logged_tables() -%}
+        {%- for feed, source_table in table.sources -%}
+            {#- as raw has it, and as dbt names it -#}
+            {%- set name = (table.tables or [])[loop.index0] or source_table -%}
+            {%- do feeds.setdefault(feed, []).append([table.entity, source_table, name]) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(feeds) }}
+{%- endmacro -%}
+
+{%- macro _sql_text(text) -%}
+    '{{ text | replace('\\', '\\\\') | replace("'", "\\'") }}'
+{%- endmacro -%}

@@ -1,0 +1,39 @@
+{%- macro late_changes_news(late, was_view) -%}
+    {%- set horizons = _horizons() -%}
+    {%- set declaration = local_md5(tojson(horizons)) -%}
+    {%- set news = {'before': [], 'parts': [], 'declaration': declaration, 'is_other': false} -%}
+    {%- set marks = _gathered_marks('late_changes') -%}
+    {%- if not horizons and not marks -%}
+        {{ return(news) }}
+    {%- endif -%}
+    {%- if marks and declaration not in marks.values() | map(attribute='declaration') -%}
+        {#- other days, other changes are late -#}
+        {%- do news.before.append('delete from ' ~ late) -%}
+        {%- do news.update({'is_other': true}) -%}
+        {%- do _forget_gathered('late_changes') -%}
+    {%- endif -%}
+    {%- for part in _news_of_ledger('late_changes') if part.table_name in horizons -%}
+        {%- do news.parts.append({
+            'where': _batches_of_part(part),
+            'rows': late_changes(part, horizons[part.table_name]),
+        }) -%}
+    {%- endfor -%}
+    {{ return(news) }}
+{%- endmacro -%}
+
+{%- macro _late_changes_gathered(late, news) -%}
+    {%- if news.parts or news.is_other -%}
+        {%- do _keep_marks_of_ledger('late_changes', news.declaration) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _horizons() -%}
+    {%- set horizons = {} -%}
+    {%- for table in logged_tables() -%}
+        {%- set days = entity_setting(table.entity, 'retention_days', {}).get('tombstones') -%}
+        {%- if days -%}
+            {%- do horizons.update({table.entity: days}) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(horizons) }}
+{%- endmacro -%}

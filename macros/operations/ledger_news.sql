@@ -1,0 +1,46 @@
+{%- macro ledger_news(ledger, was_view) -%}
+    {%- set news = {'before': [], 'parts': [], 'feeds': {}} -%}
+    {%- set recorded = _recorded_batches(ledger) -%}
+    {%- set marks = _gathered_marks('ledger') -%}
+    {%- for feed, tables in _tables_of_feeds().items() -%}
+        {%- set declaration = local_md5(tojson(tables)) -%}
+        {%- set mark = marks.get((feed, none), {}) -%}
+        {#- a table that was declared since may have old records -#}
+        {%- set newest = _newest_batches(source(feed, tables[0][2]), mark.landing_batch if mark.declaration == declaration else 0) -%}
+        {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
+        {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
+            {%- set mark = recorded.get((entity, feed), 0) -%}
+            {%- do news.parts.append({
+                'where': "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ mark,
+                'rows': ledger_rows(entity, source(feed, name), source_table, mark),
+            }) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(news) }}
+{%- endmacro -%}
+
+{%- macro _ledger_gathered(ledger, news) -%}
+    {#- A feed's mark moves when no table of it waits for a log that has not read its records yet. -#}
+    {%- set recorded = _recorded_batches(ledger) if news.parts else {} -%}
+    {%- set tables_of_feeds = _tables_of_feeds() -%}
+    {%- for feed, found in news.feeds.items() if found.newest -%}
+        {%- set waiting = [] -%}
+        {%- for entity, source_table, name in tables_of_feeds[feed]
+            if news.parts and found.newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
+            {%- do waiting.append(entity) -%}
+        {%- endfor -%}
+        {%- if not waiting -%}
+            {%- do _keep_mark_of_feed('ledger', feed, found.declaration, found.newest.values() | max) -%}
+        {%- endif -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{%- macro _recorded_batches(ledger) -%}
+    {%- set recorded = {} -%}
+    {%- for row in run_query(
+        'select table_name, feed, max(landing_batch) from ' ~ ledger ~ ' group by table_name, feed'
+    ).rows -%}
+        {%- do recorded.update({(row[0], row[1]): row[2] | int}) -%}
+    {%- endfor -%}
+    {{ return(recorded) }}
+{%- endmacro -%}

@@ -1,0 +1,107 @@
+{%- macro rejected_changes_news(rejected, was_view) -%}
+    {%- set news = {'before': [], 'parts': [], 'of_ledger': _news_of_ledger('rejected_changes')} -%}
+    {%- for part in news.of_ledger if part.rejected > 0 -%}
+        {%- do news.parts.append({
+            'where': _batches_of_part(part),
+            'rows': _rejected_rows(part),
+        }) -%}
+    {%- endfor -%}
+    {{ return(news) }}
+{%- endmacro -%}
+
+{%- macro _rejected_changes_gathered(rejected, news) -%}
+    {#- What is rejected stays until a replay brings it again, by file and line, and it is accepted. -#}
+    {%- set standing = [] -%}
+    {%- if news.of_ledger -%}
+        {%- for row in run_query('select distinct table_name, feed from ' ~ rejected).rows -%}
+            {%- do standing.append((row[0], row[1])) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set asked = [] -%}
+    {%- for part in news.of_ledger if (part.table_name, part.feed) in standing -%}
+        {%- do asked.append(part) -%}
+    {%- endfor -%}
+    {%- for parts in asked | batch(_parts_at_once()) -%}
+        {%- for row in run_query(_counted_mended_records(rejected, parts)).rows if row[1] > 0 -%}
+            {%- do run_query(_drop_mended_records(rejected, parts[row[0] | int])) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {%- if news.parts or asked -%}
+        {%- do _keep_marks_of_ledger('rejected_changes') -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _batches_of_part(part) -%}
+    table_name = '{{ part.table_name }}' and feed = '{{ part.feed }}' and landing_batch > {{ part.mark }} and landing_batch <= {{ part.newest }}
+{%- endmacro -%}
+
+{%- macro _rejected_rows(part) -%}
+    select
+        '{{ part.table_name }}' as table_name,
+        log.rejection_reason,
+        log.rejection_detail,
+        rejection_reasons.what_to_do,
+        log.source_file,
+        log.source_line,
+        log.feed,
+        log.landing_batch,
+        log.landed_at,
+        case
+            when is_valid_utf8(cast(log.record as string)) then cast(log.record as string)
+            else concat('bytes in hex: ', hex(log.record))
+        end as text
+    from {{ ref(part.table_name ~ '_changes') }} as log
+    left join {{ ref('rejection_reasons') }} as rejection_reasons
+        on log.rejection_reason = rejection_reasons.rejection_reason
+    where
+        log.feed = '{{ part.feed }}'
+        and log.landing_batch > {{ part.mark }}
+        and log.landing_batch <= {{ part.newest }}
+        and log.rejection_reason is not null
+        and not log.is_derived
+{%- endmacro -%}
+
+{%- macro _mended_records(part) -%}
+    select distinct
+        source_file,
+        source_line
+    from {{ ref(part.table_name ~ '_changes') }}
+    where
+        feed = '{{ part.feed }}'
+        and landing_batch > {{ part.mark }}
+        and landing_batch <= {{ part.newest }}
+        and rejection_reason is null
+        and source_file is not null
+{%- endmacro -%}
+
+{%- macro _counted_mended_records(rejected, parts) -%}
+    {%- for part in parts %}
+    {%- if not loop.first %}
+
+    union all
+    {%- endif %}
+
+    select
+        {{ loop.index0 }} as place,
+        count(*) as mended
+    from {{ rejected }} as rejected
+    inner join (
+        {{ _mended_records(part) | indent(8) }}
+    ) as accepted
+        on rejected.source_file = accepted.source_file and rejected.source_line = accepted.source_line
+    where rejected.table_name = '{{ part.table_name }}' and rejected.feed = '{{ part.feed }}'
+    {%- endfor %}
+{%- endmacro -%}
+
+{%- macro _drop_mended_records(rejected, part) -%}
+    merge into {{ rejected }} as rejected
+    using (
+        {{ _mended_records(part) | indent(8) }}
+    ) as accepted
+        on
+            rejected.table_name = '{{ part.table_name }}'
+            and rejected.feed = '{{ part.feed }}'
+            and rejected.source_file = accepted.source_file
+            and rejected.source_line = accepted.source_line
+    when matched then delete
+{%- endmacro -%}

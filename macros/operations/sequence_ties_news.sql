@@ -1,0 +1,41 @@
+{%- macro sequence_ties_news(ties, was_view) -%}
+    {%- set news = {'before': [], 'parts': [], 'of_ledger': _news_of_ledger('sequence_ties')} -%}
+    {#- ledgers of earlier versions did not count the ties of old keys -#}
+    {%- for part in news.of_ledger if part.tied > 0 or was_view -%}
+        {%- do news.parts.append({
+            'where': _batches_of_part(part),
+            'rows': _tied_rows(part),
+        }) -%}
+    {%- endfor -%}
+    {{ return(news) }}
+{%- endmacro -%}
+
+{%- macro _sequence_ties_gathered(ties, news) -%}
+    {%- if news.parts -%}
+        {%- do _keep_marks_of_ledger('sequence_ties') -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _tied_rows(part) -%}
+    select
+        '{{ part.table_name }}' as table_name,
+        {{ _key_as_json(part.table_name) }} as key_values,
+        change_sequence_number,
+        change_type,
+        verdict,
+        source_file,
+        source_line,
+        feed,
+        landing_batch,
+        landed_at
+    from {{ ref(part.table_name ~ '_changes') }}
+    where
+        feed = '{{ part.feed }}'
+        and landing_batch > {{ part.mark }}
+        and landing_batch <= {{ part.newest }}
+        and is_tied
+{%- endmacro -%}
+
+{%- macro _key_as_json(entity) -%}
+    to_json(struct({{ _quoted_names(entity_key(entity) or ['feed']) }}))
+{%- endmacro -%}

@@ -1,0 +1,81 @@
+{%- macro unassigned_records_news(unassigned, was_view) -%}
+    {%- set news = {'before': [], 'parts': [], 'feeds': {}} -%}
+    {%- set marks = _gathered_marks('unassigned_records') -%}
+    {%- for feed, tables in _tables_of_feeds().items() -%}
+        {%- set raw_table = source(feed, tables[0][2]) -%}
+        {%- set declared = tables | map(attribute=1) | list -%}
+        {%- set declaration = local_md5(tojson(declared | sort)) -%}
+        {%- set mark = marks.get((feed, none), {}) -%}
+        {%- set is_same = mark.declaration == declaration -%}
+        {%- set upto = mark.landing_batch if is_same else 0 -%}
+        {%- if mark and not is_same -%}
+            {%- do news.before.extend(_forget_declared(unassigned, feed, declared)) -%}
+        {%- endif -%}
+        {%- set newest = _newest_batches(raw_table, upto) -%}
+        {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
+        {%- set names = newest.keys() | reject('in', declared) | list -%}
+        {%- for some in names | batch(50) -%}
+            {%- set where = 'landing_batch > ' ~ upto ~ ' and ' ~ _is_one_of('source_table', some) -%}
+            {%- do news.parts.append({
+                'where': "feed = '" ~ feed ~ "' and " ~ where,
+                'rows': _unassigned_rows(raw_table, where),
+            }) -%}
+        {%- endfor -%}
+    {%- endfor -%}
+    {{ return(news) }}
+{%- endmacro -%}
+
+{%- macro _unassigned_records_gathered(unassigned, news) -%}
+    {%- for feed, found in news.feeds.items() if found.newest -%}
+        {%- do _keep_mark_of_feed('unassigned_records', feed, found.declaration, found.newest.values() | max) -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{%- macro _forget_declared(unassigned, feed, declared) -%}
+    {#- The log of a table that was declared begins with its first record. -#}
+    {%- set names = [] -%}
+    {%- for row in run_query(
+        'select distinct source_table from ' ~ unassigned ~ " where feed = '" ~ feed ~ "'"
+    ).rows if row[0] in declared -%}
+        {%- do names.append(row[0]) -%}
+    {%- endfor -%}
+    {%- set statements = [] -%}
+    {%- for some in names | batch(50) -%}
+        {%- do statements.append(
+            'delete from ' ~ unassigned ~ " where feed = '" ~ feed ~ "' and " ~ _is_one_of('source_table', some)
+        ) -%}
+    {%- endfor -%}
+    {{ return(statements) }}
+{%- endmacro -%}
+
+{%- macro _is_one_of(column, names) -%}
+    {%- set texts = names | reject('none') | map('string') | list -%}
+    (
+        {{- column ~ ' is null' if none in names -}}
+        {{- ' or ' if none in names and texts -}}
+        {%- if texts -%}
+            {{- column }} in ({% for name in texts %}{{ _sql_text(name) }}{{ ', ' if not loop.last }}{% endfor %})
+        {%- endif -%}
+    )
+{%- endmacro -%}
+
+{%- macro _unassigned_rows(raw_table, where) -%}
+    select
+        '{{ raw_table.identifier }}' as feed,
+        source_table,
+        source_file,
+        landing_batch,
+        landed_at,
+        count(*) as records,
+        min(source_line) as first_line,
+        min_by(
+            case
+                when is_valid_utf8(cast(record as string)) then cast(record as string)
+                else concat('bytes in hex: ', hex(record))
+            end,
+            source_line
+        ) as first_text
+    from {{ raw_table }}
+    where entry = 'record' and {{ where }}
+    group by source_table, source_file, landing_batch, landed_at
+{%- endmacro -%}

@@ -1,0 +1,214 @@
+"""Measure a project of many small tables: what each table costs in a build, beside stock dbt incremental models.
+
+    .venv/bin/python scripts/bench/fleet.py [--tables 100] [--changes 1000] [--folder FOLDER] [--rounds …]
+
+Makes a project of Debezium tables of ten columns, declared as `highwater add-table` declares them, and prints seconds
+and statements per table for the first build, a build in which every table got changes, one in which ten did, and one
+in which none did. A stock table is one incremental model that deduplicates the same records and merges them; it reads
+what has landed, so the seconds of landing are printed beside, not in it.
+"""
+
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from merge import COPIED
+
+FEED = "debezium_fleet"
+KEY = "id:bigint"
+COLUMNS = {
+    "name": "string", "city": "string", "note": "string", "amount": "int", "points": "bigint", "ratio": "double",
+    "active": "boolean", "kind": "string", "updated_at": "bigint",
+}  # fmt: skip
+FIRST = "fleet_000"
+STOCK = """\
+{{{{ config(materialized='incremental', incremental_strategy='merge', unique_key='id', file_format='delta') }}}}
+with changes as (
+    select
+        from_json(cast(record as string), '{schema}') as change,
+        landing_batch,
+        source_line
+    from {{{{ source('{feed}', '{table}') }}}}
+    where entry = 'record' and source_table = '{table}'
+    {{% if is_incremental() %}}
+    and landing_batch > (select max(landing_batch) from {{{{ this }}}})
+    {{% endif %}}
+),
+latest as (
+    select
+        *,
+        row_number() over (
+            partition by coalesce(change.after.id, change.before.id)
+            order by change.source.lsn desc, source_line desc
+        ) as place
+    from changes
+)
+select change.after.*, landing_batch from latest where place = 1 and change.op <> 'd'
+"""
+
+
+def make_fleet(project: Path, folder: Path, tables: int) -> list[str]:
+    """Make a project of so many Debezium tables and enter it; the first is declared, the others are made like it.
+
+    Returns: the names of the tables.
+    """
+    for name in COPIED:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (project / name).is_dir() else shutil.copy)(project / name, folder / name)
+    (folder / "snapshots").mkdir()
+    (folder / ".spark").symlink_to(project / ".spark")
+    os.chdir(folder)
+    from highwater.add_table import add_table, write_logged_tables
+
+    columns = ",".join(f"{name}:{kind}" for name, kind in COLUMNS.items())
+    add_table(f"{FEED}.{FIRST}", KEY, columns, "debezium-json", {"connector": "postgresql"})
+    names = [f"fleet_{number:03}" for number in range(tables)]
+    models = [path for path in folder.glob(f"models/*/*/*{FIRST}*") if path.is_file()]
+    sources = folder / f"models/staging/{FEED}/_{FEED}__sources.yml"
+    opening, tables_of_source = sources.read_text().split("    tables:\n")
+    for name in names[1:]:
+        for path in models:
+            path.with_name(path.name.replace(FIRST, name)).write_text(path.read_text().replace(FIRST, name))
+    entries = (tables_of_source.rstrip("\n") + "\n" for _ in names)
+    sources.write_text(
+        opening + "    tables:\n" + "".join(e.replace(FIRST, n) for e, n in zip(entries, names, strict=True))
+    )
+    write_logged_tables()
+    return names
+
+
+def add_stock(folder: Path, names: list[str]) -> None:
+    """Write the same tables as stock dbt incremental models."""
+    fields = ", ".join(f"{name} {kind}" for name, kind in {"id": "bigint", **COLUMNS}.items())
+    row = f"struct<{', '.join(field.replace(' ', ': ', 1) for field in fields.split(', '))}>"
+    schema = f"op string, before {row}, after {row}, source struct<lsn: bigint>"
+    (folder / "models/stock").mkdir()
+    for name in names:
+        text = STOCK.format(feed=FEED, table=name, schema=schema)
+        (folder / f"models/stock/stock_{name}.sql").write_text(text)
+
+
+def deliver(landing: Path, name: str, batch: int, changes: int, damaged: int = 0, salt: str = "") -> None:
+    """Deliver changes of a table: inserts in the first batch, updates and deletes of them in later ones.
+
+    Arguments:
+        landing: the landing folder. name: of the table. batch: from 0. changes: how many.
+        damaged: so many records that are none. salt: other values at the same positions.
+    """
+    seed = random.Random(f"{name} {batch} {salt}")
+    lines = []
+    for number in range(changes):
+        key = number if batch == 0 else seed.randrange(changes)
+        op = "c" if batch == 0 else seed.choice("uuud")
+        row = {
+            "id": key, "name": f"name {seed.randrange(9999)}", "city": seed.choice(["Oslo", "Rom", "東京"]),
+            "note": None, "amount": seed.randrange(10**6), "points": seed.randrange(10**12), "ratio": seed.random(),
+            "active": seed.random() < 0.5, "kind": seed.choice("abc"), "updated_at": 1_700_000_000_000 + number,
+        }  # fmt: skip
+        source = {
+            "connector": "postgresql", "name": "fleet", "ts_ms": 1_700_000_000_000 + number, "snapshot": "false",
+            "db": "fleet", "schema": "public", "table": name, "txId": batch + 1, "lsn": batch * 10**6 + number + 1,
+        }  # fmt: skip
+        before = None if op == "c" else row
+        record = {"before": before, "after": None if op == "d" else row, "op": op, "ts_ms": 1, "source": source}
+        lines.append(json.dumps(record))
+    lines += ["no record"] * damaged
+    file = landing / FEED / name / f"{batch:04}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(lines) + "\n")
+
+
+@contextmanager
+def statements_seen():
+    """Yield a list that gains every statement that this process sends to Spark."""
+    from pyspark.sql import SparkSession
+
+    seen, original = [], SparkSession.sql
+
+    def sql(self, text, *arguments, **named):
+        seen.append(text)
+        return original(self, text, *arguments, **named)
+
+    SparkSession.sql = sql
+    try:
+        yield seen
+    finally:
+        SparkSession.sql = original
+
+
+def _measured(name: str, tables: int, run) -> None:
+    with statements_seen() as seen:
+        started = time.monotonic()
+        run()
+        seconds = time.monotonic() - started
+    print(
+        f"{name:<48} {seconds:8.1f} s {seconds / tables:7.2f} s a table {len(seen) / tables:7.1f} statements a table",
+        flush=True,
+    )
+
+
+def _dbt(*arguments: str) -> None:
+    from highwater import dbt
+
+    if dbt.run([*arguments, "--quiet"]) == 2:
+        raise SystemExit("dbt failed")
+
+
+@click.command()
+@click.option("--tables", default=100)
+@click.option("--changes", default=1000)
+@click.option("--some", default=10, help="How many tables get changes in the third build.")
+@click.option("--without-stock", is_flag=True)
+def main(tables, changes, some, without_stock):
+    """Measure in a project and a lake of their own, which are removed at the end."""
+    project = Path(__file__).parents[2]
+    folder = Path(tempfile.mkdtemp(prefix="highwater-fleet-"))
+    os.environ.update(HIGHWATER_LAKE=str(folder / "lake"), HIGHWATER_LANDING=str(folder / "landing"))
+    os.environ["SPARK_CONF_DIR"] = str(project / "conf")
+    (folder / "lake").mkdir()
+    try:
+        names = make_fleet(project, folder / "project", tables)
+        if not without_stock:
+            add_stock(folder / "project", names)
+        _measure(folder / "landing", names, changes, some, without_stock)
+    finally:
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _measure(landing: Path, names: list[str], changes: int, some: int, without_stock: bool) -> None:
+    from highwater.feeds import declared_feeds
+    from highwater.landing import land
+    from highwater.last_build import summary
+    from highwater.spark import session
+
+    spark, count = session(), len(names)
+    _measured("dbt parse", count, lambda: _dbt("parse", "--no-partial-parse"))
+    for batch, (what, changed) in enumerate(
+        [
+            ("first build", names),
+            ("every table changed", names),
+            (f"{some} changed", names[:some]),
+            ("none changed", []),
+        ]
+    ):
+        for name in changed:
+            deliver(landing, name, batch, changes)
+        _measured(f"{what}: landing", count, lambda: land(spark, declared_feeds()[FEED]))
+        ours = ["--exclude-resource-types", "unit_test", "--exclude", "path:models/stock", "path:tests/macros"]
+        _measured(f"{what}: build and its tests", count, lambda ours=ours: _dbt("build", *ours))
+        _measured(f"{what}: summary", count, lambda: summary(spark))
+        if not without_stock:
+            _measured(f"{what}: stock", count, lambda: _dbt("run", "--select", "path:models/stock"))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    main()

@@ -1,0 +1,54 @@
+"""Many tables asked one by one: small statements in a few threads, however many tables a project has."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+THREADS = min(4, os.cpu_count() or 1)
+SECONDS_OF_SILENCE = 5
+
+
+def tables_in(spark, schema: str) -> set[str]:
+    """Return the names of the tables and views of a schema, by one question; none when there is no such schema."""
+    if not spark.catalog.databaseExists(schema):
+        return set()
+    return {row.tableName for row in spark.sql(f"show tables in {schema}").collect()}
+
+
+def of_each(items: Iterable, ask: Callable, doing: str) -> list:
+    """Ask about each item in a few threads; what takes long says how far it has come.
+
+    Arguments:
+        items: whatever is asked about. ask: called with each of them. doing: what is done, for example `counting`.
+    Returns: the answers, in the order of the items.
+    Raises: what the first question that failed raised.
+    """
+    items, answers, last = list(items), [], time.monotonic()
+    with ThreadPoolExecutor(THREADS) as threads:
+        for answer in threads.map(ask, items):
+            answers.append(answer)
+            if time.monotonic() - last > SECONDS_OF_SILENCE:
+                last = time.monotonic()
+                print(f"{doing}: {len(answers):,} of {len(items):,}", file=sys.stderr, flush=True)
+    return answers
+
+
+def text(value: str) -> str:
+    """Return a text as it stands in SQL."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def count_anew(spark, entity: str, feeds: Iterable[str]) -> None:
+    """Let the next build record and list all batches of an entity again, after its log was written anew.
+
+    Arguments:
+        entity: for example `customers`. feeds: those that bring its records.
+    """
+    there = tables_in(spark, "lake")
+    for name in {"ledger", "rejected_changes", "sequence_ties", "late_changes", "gathered_batches"} & there:
+        spark.sql(f"delete from lake.{name} where table_name = {text(entity)}")
+    for feed in feeds if "gathered_batches" in there else []:
+        spark.sql(f"delete from lake.gathered_batches where model = 'ledger' and feed = {text(feed)}")

@@ -16,8 +16,6 @@ from pathlib import Path
 
 LIMIT = 180  # seconds until the engine has done what is waited for
 FORMAT = "io.debezium.engine.format"
-SCHEMALESS = {"key.converter.schemas.enable": "false", "value.converter.schemas.enable": "false"}
-FLATTENED = {"transforms": "unwrap", "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState"}
 
 
 def properties_of(server, folder: Path, **further) -> dict[str, str]:
@@ -65,7 +63,9 @@ class Engine:
         deadline = time.monotonic() + LIMIT
         while not is_done(self.records()):
             ended = self.process.poll() is not None
-            assert not ended and time.monotonic() < deadline, f"no {what}; the engine's log ends: {self.log.read_text()[-2000:]}"
+            assert not ended and time.monotonic() < deadline, (
+                f"no {what}; the engine's log ends: {self.log.read_text()[-2000:]}"
+            )
             time.sleep(0.2)
 
     def wait_for_snapshot(self):

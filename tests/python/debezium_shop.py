@@ -3,6 +3,11 @@
 Run as a script it records what Debezium writes about it in several settings: the files of fixtures/debezium.
 """
 
+import gzip
+import json
+import re
+import sys
+import tempfile
 from dataclasses import dataclass, field
 from hashlib import md5
 from pathlib import Path
@@ -10,6 +15,13 @@ from uuid import UUID
 
 FIXTURES = Path(__file__).parent / "fixtures/debezium"
 # what a type's values look like in an export, where they do not stand there as PostgreSQL writes them
+SCHEMALESS = {"key_converter_schemas_enable": "false", "value_converter_schemas_enable": "false"}
+REWRITTEN = {
+    "transforms": "unwrap",
+    "transforms_unwrap_type": "io.debezium.transforms.ExtractNewRecordState",
+    "transforms_unwrap_add_fields": "op,schema,table,lsn,source.sequence",
+    "transforms_unwrap_delete_tombstone_handling_mode": "rewrite",
+}
 JSON = "to_json({})"
 HEX = "encode({}, 'hex')"
 MICROS = "(extract(epoch from {}) * 1000000)::bigint"
@@ -30,14 +42,17 @@ class Table:
     columns: dict[str, str]
     exported: dict[str, str] = field(default_factory=dict)
 
-    def declared(self, names: dict[str, str]) -> str:
-        return ",".join(f"{name}:{data_type}" for name, data_type in names.items())
+    def declared(self, units: dict[str, str] | None = None) -> tuple[str, str]:
+        """Return key and columns as `add-table` takes them, with units where records do not say them."""
+        return tuple(
+            ",".join(f"{name}:{data_type}" + (units or {}).get(name, "") for name, data_type in names.items())
+            for names in (self.key, self.columns)
+        )
 
-    @property
-    def query(self) -> str:
-        """A query of its rows, as they stand in an export."""
+    def query(self, cast: str = "") -> str:
+        """Return a query of its rows, as they stand in an export, or as texts (`cast` is ::text)."""
         columns = (
-            f"{self.exported.get(name, '{}').format(quoted(name))} as {quoted(name)}"
+            f"({self.exported.get(name, '{}').format(quoted(name))}){cast} as {quoted(name)}"
             for name in {**self.key, **self.columns}
         )
         return f"select {', '.join(columns)} from {self.source}"
@@ -81,7 +96,7 @@ TYPES = {
     "c_boolean": Type("boolean", "boolean", ("true", "false", "true")),
     "c_text": Type("text", "string", ("größe 名前 😀", "", 'line\nend\ttab "q" \\ ')),
     "c_varchar": Type("varchar(40)", "string", ("plain", " ", "null")),
-    "c_char": Type("char(8)", "string", ("ab", "", " a")),
+    "c_char": Type("char(8)", "string", ("ab", "", " a"), "rpad({}, 8)"),
     "c_bytea": Type("bytea", "binary", ("\\x00ff10deadbeef", "\\x", "\\xff"), HEX),
     "c_date": Type("date", "date", ("2024-02-29", "0001-01-01", "9999-12-31")),
     "c_timestamp": Type(
@@ -140,6 +155,12 @@ TYPES = {
 }
 TOASTED = ["c_text", "c_varchar", "c_bytea", "c_json", "c_jsonb", "c_ints", "c_bigints", "c_texts", "c_uuids"]
 EXPORTED = {name: types.exported for name, types in TYPES.items()}
+# what numbers of time count, where the records have no schema
+UNITS = {
+    name: "[millis]" if re.fullmatch(r"timestamp\([0-3]\)", types.source) else "[micros]"
+    for name, types in TYPES.items()
+    if types.lake == "timestamp_ntz"
+}
 
 
 def _of_types(names) -> dict[str, str]:
@@ -279,7 +300,57 @@ def rows(server, table: Table) -> str:
     """Return the rows of a table as CSV, and nothing besides."""
     session = server.session()
     printed, _ = session.communicate(
-        f"set timezone = 'UTC';\ncopy ({table.query}) to stdout (format csv, header, force_quote *);\n"
+        f"set timezone = 'UTC';\ncopy ({table.query()}) to stdout (format csv, header, force_quote *);\n"
     )
     assert session.returncode == 0, printed
     return printed
+
+
+def texts(server, table: Table) -> list[dict]:
+    """Return the rows of a table: names to texts, as PostgreSQL writes them."""
+    query = f"select row_to_json(r) from ({table.query('::text')} order by 1, 2) as r"
+    return [json.loads(line) for line in server.sql(f"set timezone = 'UTC'; {query}")]
+
+
+# by the name of a fixture: what the engine is told
+RECORDED = {
+    "with_schema": {},
+    "without_schema": SCHEMALESS,
+    "as_texts": SCHEMALESS
+    | {
+        "decimal_handling_mode": "string",
+        "binary_handling_mode": "base64-url-safe",
+        "time_precision_mode": "isostring",
+    },
+    "as_numbers": {
+        "decimal_handling_mode": "double",
+        "binary_handling_mode": "hex",
+        "time_precision_mode": "nanoseconds",
+    },
+    "flattened": SCHEMALESS | REWRITTEN,
+    "flattened_with_schema": REWRITTEN,
+}
+
+
+def record(name: str, folder: Path):
+    """Record one fixture, and the rows that are there in the end."""
+    from debezium_engine import capturing
+    from postgres import serving
+
+    with serving("shop") as server, tempfile.TemporaryDirectory() as working:
+        fill(server)
+        with capturing(server, Path(working), **RECORDED[name]) as engine:
+            engine.wait_for("end of the snapshot", lambda records: any("truncated" in r["topic"] for r in records))
+            change(server)
+            server.sql("insert into truncated values (99, 'the end')")
+            engine.wait_for_text("the end")
+            values = [each["value"] for each in engine.records() if each["value"] is not None]
+        with gzip.GzipFile(folder / f"{name}.jsonl.gz", "w", mtime=0) as file:
+            file.write("".join(f"{value}\n" for value in values).encode())
+        found = {table.entity: texts(server, table) for table in TABLES}
+        (folder / "rows.json").write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or RECORDED:
+        record(name, FIXTURES)

@@ -32,7 +32,7 @@ def write(server, seed: int, is_to_stop):
     """What an application does all the time: of {old} ids some are there."""
     session, picks, new = server.session(), random.Random(seed), seed * 1_000_000
     session.stdin.write("\\set ON_ERROR_STOP 0\n")  # a key may be there by now
-    while not is_to_stop.wait(0.003):
+    while not is_to_stop.wait(0.02):
         new += 1
         values = {"new": new, "old": picks.randrange(1, 40), "salt": picks.randrange(1000)}
         session.stdin.write(picks.choice(WRITES).format(**values) + ";\n")
@@ -89,8 +89,7 @@ def exported(workshop, server):
 def shop(workshop, tmp_path_factory):
     settings = {"connector": "postgresql", "layout": "records", "schema": "public"}
     for table in debezium_shop.TABLES:
-        key, columns = (table.declared(names) for names in (table.key, table.columns))
-        workshop.add_table(f"{FEED}.{table.entity}", key, columns, "debezium-json", settings)
+        workshop.add_table(f"{FEED}.{table.entity}", *table.declared(), "debezium-json", settings)
     options = {
         "signal_data_collection": "public.debezium_signal",
         "incremental_snapshot_chunk_size": "4",

@@ -322,11 +322,7 @@ RECORDED = {
         "binary_handling_mode": "base64-url-safe",
         "time_precision_mode": "isostring",
     },
-    "as_numbers": {
-        "decimal_handling_mode": "double",
-        "binary_handling_mode": "hex",
-        "time_precision_mode": "nanoseconds",
-    },
+    "as_numbers": SCHEMALESS | {"binary_handling_mode": "hex", "time_precision_mode": "microseconds"},
     "flattened": SCHEMALESS | REWRITTEN,
     "flattened_with_schema": REWRITTEN,
 }

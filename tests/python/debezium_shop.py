@@ -34,6 +34,7 @@ class Table:
 
     Attributes:
         name: schema and table at the source. entity: its name in the project.
+        exported: by column, what stands in an export. source_table: what records are declared by, if not the entity.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Table:
     key: dict[str, str]
     columns: dict[str, str]
     exported: dict[str, str] = field(default_factory=dict)
+    source_table: str | None = None
 
     def declared(self, units: dict[str, str] | None = None) -> tuple[str, str]:
         """Return key and columns as `add-table` takes them, with units where records do not say them."""
@@ -174,6 +176,14 @@ TABLES = [
     Table("public.toasted", "toasted", {"id": "int"}, {"n": "int"} | _of_types(TOASTED), EXPORTED),
     Table("public.toasted_full", "toasted_full", {"id": "int"}, {"n": "int"} | _of_types(TOASTED), EXPORTED),
     Table("public.orders", "orders", {"id": "int"}, ORDERS),
+    Table("archive.orders", "archive_orders", {"id": "int"}, ORDERS, source_table="archive.orders"),
+    Table(
+        "public.Order Details",
+        "order_details",
+        {"Order ID": "int", "Product-Nr.": "int"},
+        {"Unit Price": "decimal(8,2)", "Größe": "string"},
+        source_table="Order Details",
+    ),
     Table("public.loose_keys", "loose_keys", {"key": "decimal(38,10)"}, {"note": "string"}),
     Table("public.moved_keys", "moved_keys", {"a": "int", "b": "string"}, {"note": "string"}),
     Table("public.truncated", "truncated", {"id": "int"}, {"note": "string"}),

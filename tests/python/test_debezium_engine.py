@@ -89,7 +89,9 @@ def exported(workshop, server):
 def shop(workshop, tmp_path_factory):
     settings = {"connector": "postgresql", "layout": "records", "schema": "public"}
     for table in debezium_shop.TABLES:
-        workshop.add_table(f"{FEED}.{table.entity}", *table.declared(), "debezium-json", settings)
+        workshop.add_table(
+            f"{FEED}.{table.entity}", *table.declared(), "debezium-json", settings, source_table=table.source_table
+        )
     options = {
         "signal_data_collection": "public.debezium_signal",
         "incremental_snapshot_chunk_size": "4",

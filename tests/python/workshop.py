@@ -116,7 +116,7 @@ class Workshop:
     def add_table(self, table: str, key=None, columns=None, format="datastream-json", settings=None, **options):
         from highwater.add_table import add_table
 
-        add_table(table, key, columns, format, settings, **options)
+        return add_table(table, key, columns, format, settings, **options)
 
     def deliver(self, table: str, name: str, content, root=None) -> Path:
         """Put a file into a table's landing folder: bytes, text, or a list of records to write as JSON lines."""

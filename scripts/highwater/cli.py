@@ -122,8 +122,10 @@ def build(hold, arguments):
         if status:
             sys.exit(status)
         words = last_build.summary(session())
-        last_build.remember(mark, words)
         click.echo("\n" + words)
+        if dbt.waiting:
+            raise CheckError("\n".join(dbt.waiting.values()))
+        last_build.remember(mark, words)
 
 
 @commands.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})

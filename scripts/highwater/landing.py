@@ -464,6 +464,25 @@ def number_of_content(source_file: str) -> int:
     return int(later[1]) if later else 1
 
 
+def changed_file(feed: Feed, source_file: str) -> str:
+    """Return what to do about a file whose content has changed since it landed.
+
+    Under another name it would be taken for more of what there was, and its rows could lose to older ones.
+    """
+    from highwater.add_table import logged_tables  # it reads the declarations of feeds
+
+    skip_it = f"highwater land --skip {source_file}"
+    if feed.role == "export":
+        return f"{source_file} has changed since it landed. Deliver the new export under a new name, or: {skip_it}"
+    folder = source_file.split("/")[1]
+    fed = [entity for entity, sources in logged_tables() if (feed.name, folder) in sources]
+    return (
+        f"{source_file} has changed since it landed, and what it holds now is not read. A full load that is taken "
+        "again writes its files anew; to take it as the truth from then on: "
+        f"highwater resync {fed[0] if fed else 'TABLE'} --from '{source_file}'. To leave it out on record: {skip_it}"
+    )
+
+
 def land_again(spark, feed: Feed, names: list[str]) -> int:
     """Land files that have landed before in their present content, under the name `<name>@2`, `<name>@3` and so on.
 

@@ -20,6 +20,9 @@
     {%- endfor -%}
     {%- set last_applied = _find_marks(arriving) if is_incremental() else none -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- if not truncates and entity_key(entity) -%}
+        {%- do _refuse_resyncs(arriving) -%}
+    {%- endif -%}
     {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
     {%- set may_wait = arriving.staged | map(attribute='may_hold_baseline') | select | list -%}
     {%- if is_incremental() or truncates or is_partial or rebuilt or may_wait -%}
@@ -154,6 +157,19 @@
                     }) -%}
                 {%- endif -%}
             {%- endfor -%}
+        {%- endfor -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{%- macro _refuse_resyncs(arriving) -%}
+    {%- for source in arriving.staged -%}
+        {%- set table = _node_of_relation(source.relation).sources[0][1] -%}
+        {%- for epoch in feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and _is_of_table(epoch, table) -%}
+            {{ exceptions.raise_compiler_error(
+                "epoch " ~ loop.index ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
+                ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in " ~ arriving.entity
+                ~ "_changes.yml. An epoch of another table says `table:`."
+            ) }}
         {%- endfor -%}
     {%- endfor -%}
 {%- endmacro -%}

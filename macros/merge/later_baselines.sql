@@ -144,7 +144,5 @@ rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{
 {%- endmacro -%}
 
 {%- macro _node_of_relation(relation) -%}
-    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == relation.identifier -%}
-        {{ return(node) }}
-    {%- endfor -%}
+    {{ return(graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier]) }}
 {%- endmacro -%}

@@ -1,32 +1,216 @@
 """Full loads that come later: they wait until it is said what they are, and become the truth by a resync."""
 
-import shutil
-from pathlib import Path
+import re
 
 import pytest
-from conftest import PROJECT
+import yaml
+from highwater import dbt, landing
+from highwater.errors import UsageError
+from highwater.resync import resync
 
-CASES = PROJECT / "tests/python/fixtures/snapshots"
+pytestmark = pytest.mark.long
+
+DMS, DATASTREAM, BASELINE = "dms_loads", "datastream_loads", "baseline_loads"
+TABLES = {
+    f"{DMS}.reloaded": "dms-csv",  # case dms-reload
+    f"{DMS}.overwritten": "dms-csv",  # case dms-reload-same-name
+    f"{DMS}.behind": "dms-csv",
+    f"{DMS}.repeated": "dms-csv",
+    f"{DMS}.unasked": "dms-csv",
+    f"{DATASTREAM}.refilled": "datastream-gcs-json",  # case ds-mysql-second-backfill
+    f"{DATASTREAM}.filling": "datastream-gcs-json",
+    f"{BASELINE}.corrected": "csv",
+    f"{BASELINE}.in_parts": "csv",
+}
+NAMES = [table.partition(".")[2] for table in TABLES]
 
 
+def datastream(key, value, at, position=None):
+    """A record of Datastream's files: a change, or without a position a row of a backfill."""
+    log = ["mysql-bin.000003", position] if position else ["", 0]
+    return {
+        "uuid": f"{key}-{value}",
+        "read_timestamp": f"{at}T00:00:00.000",
+        "source_timestamp": f"{at}T00:00:00.000",
+        "read_method": "mysql-cdc-binlog" if position else "mysql-backfill-incremental",
+        "stream_name": "s",
+        "sort_keys": [1704067200000 + int(at[-2:]) * 86400000, *log],
+        "source_metadata": {"table": "refilled", "change_type": "UPDATE" if position else "INSERT"},
+        "payload": {"id": key, "note": value},
+    }
+
+
+def load(prefix, *keys):
+    return "".join(f"{key},{prefix} {key}\n" for key in keys)
+
+
+def backfill(prefix, at, *keys):
+    return [datastream(key, f"{prefix} {key}", at) for key in keys]
+
+
+FIRST = {
+    f"{DMS}.reloaded": {
+        "LOAD00000001.csv": load("old", 1, 2, 3, 4, 5),
+        "20240105-101112345.csv": "U,1,cdc 1\nI,6,cdc 6\n",
+        "reload-20240201/LOAD00000001.csv": load("reload", 1, 2, 3, 4, 5, 6),
+        "20240202-101112345.csv": "U,2,cdc 2\n",
+    },
+    f"{DMS}.overwritten": {
+        "LOAD00000001.csv": load("old", 1, 2),
+        "LOAD00000002.csv": load("same", 9),
+        "20240105-101112345.csv": "U,1,cdc 1\n",
+    },
+    f"{DMS}.behind": {"20240105-101112345.csv": "U,1,cdc 1\n"},
+    f"{DMS}.repeated": {"LOAD00000001.csv": load("old", 1, 2), "20240105-101112345.csv": "U,1,cdc 1\n"},
+    f"{DMS}.unasked": {"LOAD00000001.csv": load("old", 1), "20240105-101112345.csv": "U,1,cdc 1\n"},
+    f"{DATASTREAM}.refilled": {
+        "2024/01/01/backfill.jsonl": backfill("first", "2024-01-01", 1, 2, 3, 4, 5, 6),
+        "2024/01/02/cdc.jsonl": [datastream(1, "cdc 1", "2024-01-02", 400)],
+    },
+    f"{DATASTREAM}.filling": {
+        "2024/01/01/backfill.jsonl": backfill("first", "2024-01-01", 1, 2),
+        "2024/01/01/cdc.jsonl": [datastream(3, "cdc 3", "2024-01-01", 300)],
+    },
+    f"{BASELINE}.corrected": {"monday.csv": "id,note\n1,a\n2,b\n"},
+    f"{BASELINE}.in_parts": {"part-1.csv": "id,note\n1,a\n"},
+}
+SECOND = {
+    f"{DMS}.overwritten": {"LOAD00000001.csv": load("reload", 1, 2, 3)},
+    f"{DMS}.behind": {"LOAD00000001.csv": load("old", 1, 2)},
+    f"{DMS}.repeated": {"again/LOAD00000001.csv": load("old", 1, 2)},
+    f"{DATASTREAM}.refilled": {
+        "2024/01/05/backfill.jsonl": backfill("second", "2024-01-05", 1, 2, 3, 4, 5, 6),
+        "2024/01/06/cdc.jsonl": [datastream(2, "cdc 2", "2024-01-06", 500)],
+    },
+    f"{DATASTREAM}.filling": {"2024/01/02/backfill.jsonl": backfill("first", "2024-01-02", 3, 4)},
+    f"{BASELINE}.corrected": {"tuesday.csv": "id,note\n1,a\n2,c\n"},
+    f"{BASELINE}.in_parts": {"part-2.csv": "id,note\n2,b\n"},
+}
+
+
+def deliver(workshop, files):
+    for table, contents in files.items():
+        for name, content in contents.items():
+            workshop.deliver(table, name, content)
+    return workshop.land(DMS, DATASTREAM, BASELINE)
+
+
+def build(workshop, *names):
+    """Build tables; return what was said of those that wait, by table."""
+    workshop.build(*(f"+{name}" for name in names or NAMES), command="run")
+    return dict(dbt.waiting)
+
+
+def rows(workshop, name):
+    return dict(workshop.rows(f"select * from {name}"))
+
+
+def declaration(workshop, feed):
+    return workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
+
+
+def paste(workshop, feed, said, meaning):
+    """Put the line of a warning that says what the records are into the YAML of the feed."""
+    (entry,) = re.findall(rf"^      (- \{{.*{meaning}: true\}})", said, re.MULTILINE)
+    path = declaration(workshop, feed)
+    text = path.read_text()
+    if "epochs:" not in text:
+        text = re.sub("( +)(format: .*\n)", r"\1\2\1epochs:\n", text, count=1)
+    path.write_text(re.sub("( +)(epochs:\n)", lambda found: f"{found[0]}{found[1]}  {entry}\n", text, count=1))
 
 
 @pytest.fixture(scope="module")
 def loads(workshop):
-    workshop.add_table("dms_mysql1.orders", "id:int", "note:string", "dms-csv")
+    for table, form in TABLES.items():
+        settings = {"order": "mysql_sort_keys"} if form.startswith("datastream") else None
+        workshop.add_table(table, "id:int", "note:string", form, settings)
+    deliver(workshop, FIRST)
     return workshop
 
 
-def rows(workshop, table):
-    return dict(workshop.rows(f"select * from {table}"))
+def test_two_loads_that_come_at_once_wait(loads):
+    said = build(loads)
+    assert list(said) == ["reloaded"]
+    assert "14 records of dms_loads, from landing batch 1 on" in said["reloaded"]
+    assert f"highwater resync reloaded --from '{DMS}/reloaded/reload-20240201/LOAD00000001.csv'" in said["reloaded"]
+    assert rows(loads, "reloaded") == {}
+    assert rows(loads, "overwritten") == {1: "cdc 1", 2: "old 2", 9: "same 9"}
+    assert rows(loads, "filling") == {1: "first 1", 2: "first 2", 3: "cdc 3"}
 
 
-def test_dms_reload(loads):
-    loads.deliver("dms_mysql1.orders", "LOAD00000001.csv", "1,old 1\n2,old 2\n")
-    loads.deliver("dms_mysql1.orders", "20240105-101112345.csv", "U,1,cdc 1\nI,6,cdc 6\n")
-    loads.deliver("dms_mysql1.orders", "reload-20240201/LOAD00000001.csv", "1,reload 1\n2,reload 2\n6,reload 6\n")
-    loads.land("dms_mysql1")
-    loads.build("+orders", command="run")
-    print(loads.rows("select * from orders"))
-    print((loads.folder / "target/compiled/highwater/models/changes/mysql1/orders_changes.sql").read_text()[:300])
-    assert loads.rows("select * from orders") == []
+def test_a_later_load_waits_and_the_first_one_does_not(loads):
+    assert deliver(loads, SECOND)[DMS].changed == [f"{DMS}/overwritten/LOAD00000001.csv"]
+    loads.said = build(loads)
+    # a copy of the first load, further parts of it, and a backfill beside the stream are no later loads
+    assert sorted(loads.said) == ["behind", "corrected", "refilled", "reloaded"]
+    assert rows(loads, "refilled") == {1: "cdc 1", **{n: f"first {n}" for n in range(2, 7)}}
+    assert rows(loads, "repeated") == {1: "cdc 1", 2: "old 2"}
+    assert rows(loads, "filling") == {1: "first 1", 2: "first 2", 3: "cdc 3", 4: "first 4"}
+    assert rows(loads, "in_parts") == {1: "a", 2: "b"}
+    assert rows(loads, "corrected") == {1: "a", 2: "b"}
+    from highwater.status import status
+
+    waits = {name: status(loads.spark, name)[0]["waiting"] for name in ("behind", "refilled", "repeated")}
+    assert waits == {"behind": 2, "refilled": 7, "repeated": 0}
+
+
+def test_a_load_is_the_truth_from_then_on_when_it_is_said(loads):
+    # killed behind landing, before anything was declared
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("highwater.resync._files_of_load", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        resync(loads.spark, "overwritten", (f"{DMS}/overwritten/LOAD*",))
+    for name, pattern in [
+        ("reloaded", f"{DMS}/reloaded/reload-20240201/*"),
+        ("overwritten", f"{DMS}/overwritten/LOAD*"),
+        ("refilled", f"{DATASTREAM}/refilled/2024/01/05/"),
+    ]:
+        said = resync(loads.spark, name, (pattern,))
+        assert said[-1] == "Now run: highwater build", said
+    paste(loads, DMS, loads.said["behind"], "baseline")
+    declared = yaml.safe_load(declaration(loads, DMS).read_text())["sources"][0]["config"]["meta"]["feed"]["epochs"]
+    assert [epoch["table"] for epoch in declared] == ["behind", "reloaded", "overwritten"]
+    paste(loads, BASELINE, loads.said["corrected"], "ignore")
+    deliver(loads, {f"{DMS}.overwritten": {"20240301-101112345.csv": "D,2,\n"}})
+    assert build(loads) == {}
+    assert rows(loads, "reloaded") == {1: "reload 1", 2: "cdc 2", **{n: f"reload {n}" for n in range(3, 7)}}
+    # LOAD00000002.csv was as it had been, and is part of the load all the same
+    assert rows(loads, "overwritten") == {1: "reload 1", 3: "reload 3", 9: "same 9"}
+    assert rows(loads, "refilled") == {1: "second 1", 2: "cdc 2", **{n: f"second {n}" for n in range(3, 7)}}
+    assert rows(loads, "behind") == {1: "cdc 1", 2: "old 2"}
+    assert rows(loads, "corrected") == {1: "a", 2: "b"}
+    rejected = loads.rows("select distinct rejection_reason, verdict from corrected_changes where note = 'c'")
+    assert rejected == [("ignored", "rejected")]
+
+
+def test_the_same_command_again_writes_nothing(loads):
+    before = declaration(loads, DATASTREAM).read_text()
+    assert "wrote" not in " ".join(resync(loads.spark, "refilled", (f"{DATASTREAM}/refilled/2024/01/05/*",)))
+    assert declaration(loads, DATASTREAM).read_text() == before
+
+
+def test_what_resync_refuses(loads):
+    with pytest.raises(UsageError, match=r"no record of dms_loads.repeated is of a file that matches nothing/here"):
+        resync(loads.spark, "repeated", ("nothing/here",))
+    with pytest.raises(UsageError, match=r"20240105-101112345.csv: no row of a full load"):
+        resync(loads.spark, "repeated", (f"{DMS}/repeated/2024*",))
+    with pytest.raises(UsageError, match=r"1 change[s]? landed together with the load.*--read-at"):
+        resync(loads.spark, "repeated", (f"{DMS}/repeated/LOAD*",))
+
+
+def test_without_the_question_a_later_load_loses_in_silence(loads):
+    """Negative control: rows of the second load are stale, and nothing says so."""
+    path = loads.folder / "macros/merge/later_baselines.sql"
+    original = path.read_text()
+    path.write_text(original.replace("{%- set later = [] -%}", "{{ return([]) }}{%- set later = [] -%}", 1))
+    try:
+        deliver(loads, {f"{DMS}.unasked": {"b/LOAD00000001.csv": load("reload", 1, 2)}})
+        assert build(loads, "unasked") == {}
+        assert rows(loads, "unasked") == {1: "cdc 1", 2: "reload 2"}
+    finally:
+        path.write_text(original)
+
+
+def test_contents_of_a_file_are_numbered():
+    assert landing.name_of_content("f/t/LOAD1.csv@12") == "f/t/LOAD1.csv"
+    assert landing.number_of_content("f/t/LOAD1.csv@12") == 12
+    assert landing.number_of_content("f/t/a@b.csv") == 1

@@ -1,6 +1,9 @@
 """Full loads that come later: they wait until it is said what they are, and become the truth by a resync."""
 
+import os
+import random
 import re
+from datetime import datetime, timedelta
 
 import pytest
 import yaml
@@ -208,6 +211,118 @@ def test_without_the_question_a_later_load_loses_in_silence(loads):
         assert rows(loads, "unasked") == {1: "cdc 1", 2: "reload 2"}
     finally:
         path.write_text(original)
+
+
+HISTORIES, KEYS, STEPS = 40, "abcd", 40
+START = datetime(2024, 3, 1)
+
+
+def random_source(picks):
+    """What happened to a few keys in each of STEPS hours, and the rows before each hour and at the end."""
+    held, events, states = {key: f"v{picks.randrange(9)}" for key in KEYS if picks.random() < 0.6}, [], []
+    for hour in range(STEPS):
+        states.append(dict(held))
+        for key in picks.sample(KEYS, picks.choice([0, 0, 1, 2])):
+            if key in held and picks.random() < 0.4:
+                del held[key]
+                events.append((hour, "D", key, ""))
+            else:
+                events.append((hour, "U" if key in held else "I", key, f"v{picks.randrange(9)}"))
+                held[key] = events[-1][3]
+    return events, [*states, held]
+
+
+def hour_of(hour):
+    return START + timedelta(hours=hour)
+
+
+def random_loads(seed):
+    """Files of both formats by step, when the second load was read, and what the sources hold at the end.
+
+    A first load is read at some hour, changes of some hours behind it are lost, then a second load is read; changes are
+    delivered in any order, those of hours before the second load behind it too.
+    """
+    picks = random.Random(seed)
+    first, gap, second = picks.randrange(5), picks.randrange(8, 15), picks.randrange(18, 25)
+    sources = {history: random_source(picks) for history in range(HISTORIES)}
+    cdc = {hour: [] for hour in range(first, STEPS) if not gap <= hour < second - picks.randrange(3)}
+    for history, (events, _) in sources.items():
+        for hour, operation, key, value in events:
+            if hour in cdc:
+                cdc[hour].append((operation, history, key, value))
+    loads = {
+        hour: [(history, key, value) for history, (_, states) in sources.items() for key, value in states[hour].items()]
+        for hour in (first, second)
+    }
+    steps = [{}, {}, {}]
+    for hour, changes in cdc.items():
+        late = picks.random() < 0.2
+        steps[2 if hour >= second + 6 else 1 if hour >= second or late else 0].update(files_of(hour, changes))
+    steps[0].update(files_of_load(first, loads[first], "first"))
+    steps[1].update(files_of_load(second, loads[second], "second"))
+    end = {(history, key): value for history, (_, states) in sources.items() for key, value in states[-1].items()}
+    return steps, hour_of(second), end
+
+
+def files_of(hour, changes):
+    """The changes of an hour, made in its middle, as a file of DMS and one of Datastream."""
+    at = hour_of(hour) + timedelta(minutes=30)
+    lines = "".join(",".join(map(str, change)) + "\n" for change in changes)
+    records = [
+        datastream_record(at, history, key, value or None, operation, place)
+        for place, (operation, history, key, value) in enumerate(changes, 1)
+    ]
+    return {
+        (f"{DMS}.wandering", f"{at:%Y%m%d-%H%M%S}000.csv"): lines,
+        (f"{DATASTREAM}.wandering", f"{at:%Y/%m/%d/%H}/cdc.jsonl"): records,
+    }
+
+
+def files_of_load(hour, rows, name):
+    at = hour_of(hour)
+    lines = "".join(",".join(map(str, row)) + "\n" for row in rows)
+    records = [datastream_record(at, history, key, value) for history, key, value in rows]
+    return {
+        (f"{DMS}.wandering", f"{name}/LOAD00000001.csv"): lines,
+        (f"{DATASTREAM}.wandering", f"{at:%Y/%m/%d/%H}/backfill.jsonl"): records,
+    }
+
+
+def datastream_record(at, history, key, value, operation="I", place=0):
+    micros = int((at - datetime(1970, 1, 1)).total_seconds() * 1000)
+    return {
+        "uuid": f"{at}-{history}-{key}-{place}",
+        "source_timestamp": at.isoformat(timespec="milliseconds"),
+        "read_method": "mysql-cdc-binlog" if place else "mysql-backfill-fulldump",
+        "stream_name": "s",
+        "sort_keys": [micros, "mysql-bin.000001", micros // 1000 + place] if place else [micros, "", 0],
+        "source_metadata": {"change_type": {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}[operation]},
+        "payload": {"history": history, "k": key, "v": value},
+    }
+
+
+def test_random_loads(loads):
+    seed = int(os.environ.get("HIGHWATER_SEED", random.SystemRandom().randrange(10**6)))
+    print(f"seed {seed}")
+    steps, read_at, end = random_loads(seed)
+    names = {f"{DMS}.wandering": "wandering", f"{DATASTREAM}.wandering": "loads_wandering"}
+    for table in names:
+        form, settings = ("dms-csv", None) if table.startswith("dms") else (
+            "datastream-gcs-json", {"order": "mysql_sort_keys"}
+        )  # fmt: skip
+        loads.add_table(table, "history:int,k:string", "v:string", form, settings)
+    for step, files in enumerate(steps):
+        for (table, name), content in files.items():
+            loads.deliver(table, name, content)
+        loads.land(DMS, DATASTREAM)
+        waits = build(loads, *names.values())
+        assert sorted(waits) == (sorted(names.values()) if step else []), (seed, step)
+    resync(loads.spark, "wandering", (f"{DMS}/wandering/second/*",), read_at)
+    resync(loads.spark, "loads_wandering", (f"{DATASTREAM}/wandering/{read_at:%Y/%m/%d/%H}/*",))
+    assert build(loads, *names.values()) == {}
+    for name in names.values():
+        found = {(history, key): value for history, key, value in loads.rows(f"select * from {name}")}
+        assert found == end, (seed, name)
 
 
 def test_contents_of_a_file_are_numbered():

@@ -13,7 +13,8 @@
             {%- do later.append(file) -%}
         {%- endif -%}
     {%- endfor -%}
-    {{ return(later) }}
+    {#- a file lands once under its name: what comes of it again is replayed -#}
+    {{ return(later | rejectattr('source_file', 'in', _files_in_log(log, source.feed, later)) | list) }}
 {%- endmacro -%}
 
 {%- macro _readings_of_baselines(entity, source, log) -%}
@@ -110,6 +111,19 @@ rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{
     {{ return(run_query(
         'select distinct substr(change_sequence_number, 1, 16) from ' ~ log ~ " where feed = '" ~ feed
         ~ "' and rejection_reason is null and source_line > 0 and not " ~ is_baseline_sequence('change_sequence_number')
+    ).columns[0].values() | list) }}
+{%- endmacro -%}
+
+{%- macro _files_in_log(log, feed, files) -%}
+    {%- if not log or not files -%}
+        {{ return([]) }}
+    {%- endif -%}
+    {%- set names = [] -%}
+    {%- for name in files | map(attribute='source_file') | unique -%}
+        {%- do names.append(sql_text(name)) -%}
+    {%- endfor -%}
+    {{ return(run_query(
+        'select distinct source_file from ' ~ log ~ ' where feed = ' ~ sql_text(feed) ~ ' and source_file in (' ~ names | join(', ') ~ ')'
     ).columns[0].values() | list) }}
 {%- endmacro -%}
 

@@ -92,8 +92,7 @@ def clock_of(feed: Feed, settings: dict) -> Clock | None:
         return Clock("changed_at", millis.format(field="timestamp"))
     if feed.format.startswith("dms"):
         kind = "sequence" if settings.get("sequence_column") else "name"
-        number = "lpad(conv(substr(change_sequence_number, 18, 16), 16, 10), {width}, '0')"
-        return Clock(number.format(width=16 if kind == "sequence" else 17), "metadata.sequence {after}", digits=kind)
+        return Clock("conv(substr(change_sequence_number, 18, 16), 16, 10)", "metadata.sequence {after}", digits=kind)
     return None
 
 

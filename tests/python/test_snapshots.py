@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 import yaml
 from highwater import dbt, landing
+from highwater.declarations import append_epoch
 from highwater.errors import UsageError
 from highwater.resync import resync
 
@@ -112,14 +113,10 @@ def declaration(workshop, feed):
     return workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
 
 
-def paste(workshop, feed, said, meaning):
-    """Put the line of a warning that says what the records are into the YAML of the feed."""
+def paste(feed, said, meaning):
+    """Append the line of a warning that says what the records are to the epochs of the feed."""
     (entry,) = re.findall(rf"^      (- \{{.*{meaning}: true\}})", said, re.MULTILINE)
-    path = declaration(workshop, feed)
-    text = path.read_text()
-    if "epochs:" not in text:
-        text = re.sub("( +)(format: .*\n)", r"\1\2\1epochs:\n", text, count=1)
-    path.write_text(re.sub("( +)(epochs:\n)", lambda found: f"{found[0]}{found[1]}  {entry}\n", text, count=1))
+    append_epoch(feed, yaml.safe_load(entry)[0])
 
 
 @pytest.fixture(scope="module")
@@ -169,10 +166,10 @@ def test_a_load_is_the_truth_from_then_on_when_it_is_said(loads):
     ]:
         said = resync(loads.spark, name, (pattern,))
         assert said[-1] == "Now run: highwater build", said
-    paste(loads, DMS, loads.said["behind"], "baseline")
+    paste(DMS, loads.said["behind"], "baseline")
     declared = yaml.safe_load(declaration(loads, DMS).read_text())["sources"][0]["config"]["meta"]["feed"]["epochs"]
-    assert [epoch["table"] for epoch in declared] == ["behind", "reloaded", "overwritten"]
-    paste(loads, BASELINE, loads.said["corrected"], "ignore")
+    assert [epoch["table"] for epoch in declared] == ["reloaded", "overwritten", "behind"]
+    paste(BASELINE, loads.said["corrected"], "ignore")
     deliver(loads, {f"{DMS}.overwritten": {"20240301-101112345.csv": "D,2,\n"}})
     assert build(loads) == {}
     assert rows(loads, "reloaded") == {1: "reload 1", 2: "cdc 2", **{n: f"reload {n}" for n in range(3, 7)}}

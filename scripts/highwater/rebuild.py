@@ -189,6 +189,5 @@ def _follow(spark, table: str) -> None:
         raise CheckError(f"the history of {table} could not be made anew; run the command again.")
     if spark.catalog.tableExists("lake.ledger"):
         spark.sql(f"delete from lake.ledger where table_name = '{table}'")
-    derived = [f"{table}", "ledger", "rejected_changes", "sequence_ties", "late_changes"]
-    if dbt.run(["run", "--select", *derived, "--quiet"]):
-        raise CheckError(f"ledger and views of {table} could not be made anew; run: highwater build")
+    if dbt.run(["run", "--select", table, "ledger", "--quiet"]):
+        raise CheckError(f"the view of {table} and its rows of the ledger could not be made anew; run: highwater build")

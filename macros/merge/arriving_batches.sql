@@ -3,18 +3,30 @@
         'entity': entity, 'staged': [], 'log_batch': 1, 'rows': 0, 'ends': [],
         'standing': [], 'truncates': [], 'resyncs': [],
     } -%}
+    {%- set rebuilt = var('rebuilt', {}) -%}
+    {%- if rebuilt.get('entity') == entity -%}
+        {#- `highwater rebuild --from raw` makes the new log beside the old one -#}
+        {%- do config(schema='rebuilt') -%}
+        {%- do arriving.update({'log_batch': rebuilt.log_batch}) -%}
+    {%- endif -%}
     {%- if not execute -%}
         {{ return(arriving) }}
     {%- endif -%}
     {%- for relation in staged -%}
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
-        {%- do arriving.staged.append({'relation': relation, 'feed': feed, 'mark': 0}) -%}
+        {%- do arriving.staged.append({
+            'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': _may_hold_baseline(feed),
+        }) -%}
     {%- endfor -%}
     {%- set last_applied = _find_marks(arriving) if is_incremental() else none -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- if not truncates and entity_key(entity) -%}
+        {%- do _refuse_resyncs(arriving) -%}
+    {%- endif -%}
     {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
-    {%- if is_incremental() or truncates or is_partial -%}
-        {%- do _count_batches(arriving, truncates, is_partial) -%}
+    {%- set may_wait = arriving.staged | map(attribute='may_hold_baseline') | select | list -%}
+    {%- if is_incremental() or truncates or is_partial or rebuilt or may_wait -%}
+        {%- do _count_batches(arriving, truncates, is_partial, rebuilt.get('upto', {})) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
         {%- do _refuse_other_types(entity) -%}
@@ -51,24 +63,50 @@
     ).rows) }}
 {%- endmacro -%}
 
-{%- macro _count_batches(arriving, truncates, is_partial) -%}
+{%- macro _count_batches(arriving, truncates, is_partial, upto) -%}
     {%- set ends = key_ends(arriving.entity) -%}
     {%- for source in arriving.staged -%}
-        {%- set batches = run_query(
-            "select landing_batch, unix_micros(landed_at), count(*)"
-            ~ (
-                ", max(change_sequence_number) filter (where rejection_reason is null and change_type = 'truncate')"
-                ~ ", max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as int)) filter (where rejection_reason is null)"
-                if truncates else ''
-            )
-            ~ (', count_if(present_columns is not null) as partial_rows' if is_partial else '')
-            ~ (', ' ~ ends | join(', ') if ends else '')
-            ~ " from " ~ source.relation ~ " where landing_batch > " ~ source.mark
-            ~ " group by landing_batch, landed_at order by landing_batch"
-        ).rows -%}
-        {%- do source.update({'batches': batches, 'newest': batches | map(attribute=0) | map('int') | max | default(source.mark)}) -%}
-        {%- do arriving.update({'rows': arriving.rows + batches | map(attribute=2) | map('int') | sum}) -%}
+        {%- set counts = [] -%}
+        {%- if truncates -%}
+            {%- do counts.extend([
+                "max(change_sequence_number) filter (where rejection_reason is null and change_type = 'truncate') as truncate",
+                'max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as int)) filter (where rejection_reason is null) as epoch',
+            ]) -%}
+        {%- endif -%}
+        {%- if is_partial -%}
+            {%- do counts.append('count_if(present_columns is not null) as partial_rows') -%}
+        {%- endif -%}
+        {%- if source.may_hold_baseline and entity_key(arriving.entity) -%}
+            {%- do counts.append('count_if(' ~ _is_undeclared_baseline() ~ ') as baseline_rows') -%}
+        {%- endif -%}
+        {%- do source.update({'batches': run_query(
+            'select ' ~ (['landing_batch', 'unix_micros(landed_at) as landed_at', 'count(*) as records'] + counts + ends) | join(', ')
+            ~ ' from ' ~ source.relation ~ ' where landing_batch > ' ~ source.mark
+            ~ (' and landing_batch <= ' ~ upto[source.feed] if source.feed in upto else '')
+            ~ ' group by landing_batch, landed_at order by landing_batch'
+        ).rows}) -%}
+    {%- endfor -%}
+    {%- do _leave_what_waits(arriving) -%}
+    {%- for source in arriving.staged -%}
+        {%- set batches = source.batches -%}
+        {%- do source.update({'newest': batches | map(attribute='landing_batch') | map('int') | max | default(source.mark)}) -%}
+        {%- do arriving.update({'rows': arriving.rows + batches | map(attribute='records') | map('int') | sum}) -%}
         {%- do arriving.ends.extend(batches) -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{%- macro _leave_what_waits(arriving) -%}
+    {#- A further full load may begin an epoch, to which later changes would belong as well: nothing that landed with it or behind it is judged. -#}
+    {%- set since = [] -%}
+    {%- for source in arriving.staged -%}
+        {%- set later = later_baselines(arriving, source) -%}
+        {%- if later -%}
+            {%- do since.append(later[0].landed_at | int) -%}
+            {%- do _say_what_waits(arriving, source, later) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- for source in arriving.staged if since -%}
+        {%- do source.update({'batches': source.batches | selectattr('landed_at', 'lt', since | min) | list}) -%}
     {%- endfor -%}
 {%- endmacro -%}
 
@@ -102,22 +140,36 @@
     {%- endfor -%}
     {%- for source in arriving.staged -%}
         {%- set epochs = feed_setting(source.feed, 'epochs', []) -%}
+        {%- set table = _node_of_relation(source.relation).sources[0][1] -%}
         {%- for batch in source.batches -%}
-            {%- if batch[3] -%}
-                {%- do arriving.truncates.append({'sequence': batch[3], 'landed_at': batch[1]}) -%}
+            {%- if batch.truncate -%}
+                {%- do arriving.truncates.append({'sequence': batch.truncate, 'landed_at': batch.landed_at}) -%}
             {%- endif -%}
-            {%- for epoch in epochs[:(batch[4] or 0) | int] if epoch.get('resync') -%}
+            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and _is_of_table(epoch, table) -%}
                 {#- a new baseline has begun: what it does not hold is gone -#}
                 {%- set number = epochs.index(epoch) + 1 -%}
                 {%- set start = '%016x' % number -%}
                 {%- if start not in arriving.truncates | map(attribute='sequence') -%}
-                    {%- do arriving.truncates.append({'sequence': start, 'landed_at': batch[1]}) -%}
+                    {%- do arriving.truncates.append({'sequence': start, 'landed_at': batch.landed_at}) -%}
                     {%- do arriving.resyncs.append({
                         'feed': source.feed, 'epoch': number, 'sequence': start,
-                        'landing_batch': batch[0], 'landed_at': batch[1],
+                        'landing_batch': batch.landing_batch, 'landed_at': batch.landed_at,
                     }) -%}
                 {%- endif -%}
             {%- endfor -%}
+        {%- endfor -%}
+    {%- endfor -%}
+{%- endmacro -%}
+
+{%- macro _refuse_resyncs(arriving) -%}
+    {%- for source in arriving.staged -%}
+        {%- set table = _node_of_relation(source.relation).sources[0][1] -%}
+        {%- for epoch in feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and _is_of_table(epoch, table) -%}
+            {{ exceptions.raise_compiler_error(
+                "epoch " ~ loop.index ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
+                ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in " ~ arriving.entity
+                ~ "_changes.yml. An epoch of another table says `table:`."
+            ) }}
         {%- endfor -%}
     {%- endfor -%}
 {%- endmacro -%}

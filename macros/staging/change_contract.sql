@@ -1,6 +1,7 @@
 {%- macro change_contract(typed, feed, entity, has_parts=false, has_place=false) -%}
     {%- set key = entity_key(entity) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- set ignores = feed_setting(feed, 'epochs', []) | selectattr('ignore', 'defined') | list -%}
     select
         typed.*,
         {%- if has_place %}
@@ -25,6 +26,9 @@
         landed_at,
         rejection_reason,
         case rejection_reason
+            {%- if ignores %}
+            when 'ignored' then 'an epoch of the feed says `ignore: true` of it'
+            {%- endif %}
             when 'unknown_operation' then concat('operation is ', coalesce(to_json(array(operation)), 'absent'))
             when 'unreadable_sequence' then concat('sequence is ', coalesce(to_json(array(sequence)), 'absent'))
             when 'unreadable_commit_time' then concat('commit time is ', to_json(array(commit_time)))
@@ -43,6 +47,9 @@
             *,
             case
                 when problem is not null then split_part(problem, ': ', 1)
+                {%- if ignores %}
+                when startswith(change_sequence_number, 'ignored/') then 'ignored'
+                {%- endif %}
                 when change_type is null then 'unknown_operation'
                 {%- if not truncates %}
                 when change_type = 'truncate' then 'unknown_operation'

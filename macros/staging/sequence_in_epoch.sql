@@ -1,27 +1,50 @@
 {%- macro sequence_in_epoch(feed, sequence) -%}
-    {%- set epochs = feed_setting(feed, 'epochs', []) -%}
-    {%- if not epochs -%}
-concat('0000000000000000/', {{ sequence }})
-    {%- else -%}
+    {%- set table = model.sources[0][1] if execute and model.sources else none -%}
+    {%- set epochs = [] -%}
+    {%- set late = [] -%}
+    {%- for epoch in feed_setting(feed, 'epochs', []) -%}
+        {%- set condition = _belongs_to_epoch(feed, epoch) -%}
+        {%- if _is_of_table(epoch, table) and epoch.get('baseline') -%}
+            {%- do late.append(condition) -%}
+        {%- elif _is_of_table(epoch, table) -%}
+            {%- do epochs.append({'condition': condition, 'section': 'ignored' if epoch.get('ignore') else '%016x' % loop.index}) -%}
+        {%- endif -%}
+    {%- endfor -%}
 concat(
+    {%- if epochs %}
     case
         -- the last one that fits
         {%- for epoch in epochs | reverse %}
-        when {{ _belongs_to_epoch(feed, epoch) }} then '{{ '%016x' % (epochs | length - loop.index0) }}/'
+        when {{ epoch.condition }} then '{{ epoch.section }}/'
         {%- endfor %}
         else '0000000000000000/'
     end,
+    {%- else %}
+    '0000000000000000/',
+    {%- endif %}
     {{ sequence | indent(4) }}
+    {%- if late %},
+    -- rows of the baseline that came late stand above those that came first, and below every change
+    case when {{ sequence | indent(8) }} = {{ lowest_sequence() }} and ({{ late | join(' or ') }}) then '/0000000000000000' else '' end
+    {%- endif %}
 )
-    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _is_of_table(epoch, table) -%}
+    {{ return(epoch.get('table', table) == table) }}
 {%- endmacro -%}
 
 {%- macro _belongs_to_epoch(feed, epoch) -%}
-    {%- set unknown = epoch.keys() | reject('in', ['source', 'when', 'resync']) | list if epoch is mapping else ['?'] -%}
-    {%- if unknown or not (epoch.get('source') or epoch.get('when')) -%}
+    {%- set unknown = epoch.keys() | reject('in', ['source', 'table', 'when', 'resync', 'ignore', 'baseline']) | list if epoch is mapping else ['?'] -%}
+    {%- set meanings = [] -%}
+    {%- for meaning in ['resync', 'ignore', 'baseline'] if epoch is mapping and epoch.get(meaning) -%}
+        {%- do meanings.append(meaning) -%}
+    {%- endfor -%}
+    {%- if unknown or not (epoch.get('source') or epoch.get('when')) or meanings | length > 1 -%}
         {{ exceptions.raise_compiler_error(
             "an epoch of the feed " ~ feed ~ " is declared as " ~ epoch ~ "; it must say `source:` (the identity of "
-            ~ "the source) or `when:` (a condition in SQL over source_file and metadata), and may say `resync: true`."
+            ~ "the source) or `when:` (a condition in SQL over source_file and metadata), and may say `table:` (one table of the "
+            ~ "feed) and one of `resync: true`, `ignore: true`, `baseline: true`."
         ) }}
     {%- endif -%}
     {%- set conditions = [] -%}

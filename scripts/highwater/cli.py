@@ -32,16 +32,16 @@ def _feeds(names: tuple[str, ...]):
     return {name: feed for name, feed in feeds.items() if not names or name in names}
 
 
-def _land(spark, feeds) -> dict[str, int]:
+def _land(spark, feeds) -> tuple[dict[str, int], list[str]]:
     """Land the feeds, each with its summary line; a feed that fails does not keep the others from landing.
 
-    Returns: the number of the newest batch of each feed.
+    Returns: the number of the newest batch of each feed, and what to do about files that have changed.
     """
     from highwater.add_table import declaring
     from highwater.formats import FORMATS
-    from highwater.landing import land
+    from highwater.landing import changed_file, land
 
-    failures, newest = [], {}
+    failures, newest, changed = [], {}, []
     for feed in feeds.values():
         try:
             landed = land(spark, feed)
@@ -53,11 +53,8 @@ def _land(spark, feeds) -> dict[str, int]:
         if FORMATS[feed.format].is_delivered:
             click.echo(str(landed))
         for file in landed.changed:
-            click.echo(
-                f"warning: {file} has changed since it landed. Deliver the new content under a new name, "
-                f"or leave it out on record with: highwater land --skip {file}",
-                err=True,
-            )
+            changed.append(changed_file(feed, file))
+            click.echo(f"warning: {changed[-1]}", err=True)
         for folder in landed.undeclared:
             click.echo(
                 f"warning: {feed.name}/{folder}/ is no declared table of the feed; its files are not read. "
@@ -72,7 +69,7 @@ def _land(spark, feeds) -> dict[str, int]:
             )
     if failures:
         raise CheckError("\n".join(failures))
-    return newest
+    return newest, changed
 
 
 def _in_words(table) -> str:
@@ -115,7 +112,7 @@ def build(hold, arguments):
 
     declared = _feeds(())
     with lease("highwater build"):
-        newest = _land(session(), declared)
+        newest, undecided = _land(session(), declared)
         add_new_fields(session())
         dbt.set_defaults()
         mark, last = last_build.fingerprint(list(arguments), newest), last_build.remembered()
@@ -134,8 +131,11 @@ def build(hold, arguments):
         if status:
             sys.exit(status)
         words = last_build.summary(session())
-        last_build.remember(mark, words)
         click.echo("\n" + words)
+        undecided += dbt.waiting.values()
+        if undecided:
+            raise CheckError("\n".join(undecided))
+        last_build.remember(mark, words)
 
 
 @commands.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})
@@ -170,14 +170,49 @@ def query(sql, form):
 
 @commands.command()
 @click.argument("table", callback=_known)
-def rebuild(table):
-    """Write the merged TABLE again from its log, swapped in by one commit."""
+@click.option(
+    "--from",
+    "origin",
+    type=click.Choice(["log", "raw"]),
+    default="log",
+    help="What it is made from: its log (the default), or its raw records, which today's models judge again.",
+)
+def rebuild(table, origin):
+    """Write the merged TABLE again, swapped in by one commit."""
+    from highwater import last_build
     from highwater.project import lease
     from highwater.rebuild import rebuild as rebuild_table
+    from highwater.rebuild import rebuild_from_raw
     from highwater.spark import session
 
     with lease("highwater rebuild"):
-        click.echo(rebuild_table(session(), table))
+        if origin == "raw":
+            last_build.forget()
+        click.echo((rebuild_from_raw if origin == "raw" else rebuild_table)(session(), table))
+
+
+@commands.command()
+@click.argument("table", callback=_known)
+@click.option(
+    "--from",
+    "files",
+    metavar="FILES",
+    multiple=True,
+    required=True,
+    help="The files of the load, below the landing folder; in quotes, `*` stands for anything.",
+)
+@click.option("--read-at", metavar="TIME", help="When the load was read, UTC, where its files do not tell.")
+def resync(table, files, read_at):
+    """Take a new full load of TABLE as the truth from then on; keys that it lacks are gone."""
+    from highwater.project import lease
+    from highwater.resync import parse_time
+    from highwater.resync import resync as resync_table
+    from highwater.spark import session
+
+    moment = read_at and parse_time(read_at)
+    with lease("highwater resync"):
+        for line in resync_table(session(), table, files, moment):
+            click.echo(line)
 
 
 @commands.command()

@@ -1,6 +1,7 @@
 """dbt in this process, on the session that landing uses too."""
 
 import os
+import re
 from pathlib import Path
 
 import click
@@ -11,6 +12,16 @@ WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
 WITHOUT_UNIT_TESTS = ["--exclude-resource-types", "unit_test"]
 TESTS_OF_MACROS = "path:tests/macros"
 CHECKS_OF_DATA_ONLY = [*WITHOUT_UNIT_TESTS, "--exclude", TESTS_OF_MACROS]
+
+# what the logs of this process have said of tables that wait for a declaration, by table
+waiting: dict[str, str] = {}
+
+
+def hear(event) -> None:
+    """Keep the warning of a log, one of dbt's events, that its table waits (macro later_baselines)."""
+    said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) waits: ", event.data.msg)
+    if said:
+        waiting[said[1]] = event.data.msg
 
 
 def set_defaults() -> None:
@@ -31,7 +42,7 @@ def run(arguments: list[str]) -> int:
     from dbt.cli.main import dbtRunner
 
     set_defaults()
-    result = dbtRunner().invoke(arguments)
+    result = dbtRunner(callbacks=[hear]).invoke(arguments)
     if result.exception is not None:
         return 2
     for row in failing_rows(result, "has_declared_fields"):

@@ -4,6 +4,7 @@ The raw table is its own memory. Beside the records of a file it holds one entry
 same commit, so there is no checkpoint to lose: what has landed is what the table says has landed.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -13,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import PurePosixPath
 
@@ -31,6 +32,7 @@ BATCH_BYTES = 1024**3
 BATCH_FILES = 10_000
 TASK_BYTES = 32 * 1024**2
 LEFT_ALONE = re.compile(r"[_.].*|.*\.(tmp|inprogress)")
+LATER_CONTENT = re.compile(r"@(\d+)$")
 NAMES_TABLE = re.compile(r"(?P<table>[^-]+)(-.+)?-\d+\.csv(\.gz)?")
 
 RAW_TABLE = """
@@ -528,30 +530,95 @@ def land(spark, feed: Feed) -> Landed:
     for batch in _batches(new):
         number, at = _batch_after(*last)
         last = (number, _micros(at))
-        size = sum(file.size for file in batch)
-        rows = [(file.path, file.source_file, file.table, file.size, file.modified_at, file.position) for file in batch]
-        cores = spark.sparkContext.defaultParallelism
-        tasks = max(min(cores, len(batch)), min(len(batch), size // TASK_BYTES))
-        schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
-        frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
-        counted = spark.sparkContext.accumulator(0)
-        reading = _read_files(feed.options, feed.root, counted, dict(owners), keeps_owners)
-        frame = frame.mapInArrow(reading, _spark_schema())
-        label = f"{feed.name}: reading {len(batch):,} files, {size / 1e6:,.1f} MB"
-        try:
-            with _progress(spark, label):
-                append(frame, feed, number, at)
-        except Exception as error:
-            _explain(error)
-            raise
+        result.records += _land_batch(spark, feed, batch, number, at, owners, keeps_owners)
         if names_tables:
-            _mend_names(spark, feed, number, owners)
             result.second = _second_tables(feed, owners)
         result.newest_batch = number
         result.files += len(batch)
-        result.records += counted.value
     result.seconds = time.monotonic() - started
     return result
+
+
+def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_owners: bool, beside=None) -> int:
+    """Read files into a batch, with further entries beside them, by one commit; return how many records they hold."""
+    size = sum(file.size for file in files)
+    rows = [(file.path, file.source_file, file.table, file.size, file.modified_at, file.position) for file in files]
+    cores = spark.sparkContext.defaultParallelism
+    tasks = max(min(cores, len(files)), min(len(files), size // TASK_BYTES))
+    schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
+    counted = spark.sparkContext.accumulator(0)
+    reading = _read_files(feed.options, feed.root, counted, dict(owners), keeps_owners)
+    frame = frame.mapInArrow(reading, _spark_schema())
+    label = f"{feed.name}: reading {len(files):,} files, {size / 1e6:,.1f} MB"
+    try:
+        with _progress(spark, label):
+            append(frame.unionByName(beside) if beside is not None else frame, feed, number, at)
+    except Exception as error:
+        _explain(error)
+        raise
+    if feed.options.table_in_records:
+        _mend_names(spark, feed, number, owners)
+    return counted.value
+
+
+def name_of_content(source_file: str) -> str:
+    """Return the name that a file was delivered under; what landed of it later is called `<name>@2`, `<name>@3`."""
+    return LATER_CONTENT.sub("", source_file)
+
+
+def number_of_content(source_file: str) -> int:
+    """Return which content of a file landed under this name: 1 the first, 2 that of `<name>@2`."""
+    later = LATER_CONTENT.search(source_file)
+    return int(later[1]) if later else 1
+
+
+def changed_file(feed: Feed, source_file: str) -> str:
+    """Return what to do about a file whose content has changed since it landed.
+
+    Under another name it would be taken for more of what there was, and its rows could lose to older ones.
+    """
+    from highwater.add_table import logged_tables  # it reads the declarations of feeds
+
+    skip_it = f"highwater land --skip {source_file}"
+    if feed.role == "export":
+        return f"{source_file} has changed since it landed. Deliver the new export under a new name, or: {skip_it}"
+    folder = source_file.split("/")[1]
+    fed = [entity for entity, sources in logged_tables() if (feed.name, folder) in sources]
+    return (
+        f"{source_file} has changed since it landed, and what it holds now is not read. A full load that is taken "
+        "again writes its files anew; to take it as the truth from then on: "
+        f"highwater resync {fed[0] if fed else 'TABLE'} --from '{source_file}'. To leave it out on record: {skip_it}"
+    )
+
+
+def land_again(spark, feed: Feed, names: list[str]) -> int:
+    """Land files that have landed before in their present content, under the name `<name>@2`, `<name>@3` and so on.
+
+    The same commit records that the file as it is now needs no landing under its own name.
+
+    Arguments:
+        names: of the files, as landing names them.
+    Returns: the number of their batch.
+    Raises: UsageError when one of them is no longer there; CheckError when one cannot be read.
+    """
+    delivered = {file.source_file: file for file in delivered_files(feed)}
+    gone = [name for name in names if name not in delivered]
+    if gone:
+        raise UsageError(f"{', '.join(gone)}: the file is no longer in the landing folder; deliver it again.")
+    known = _known_files(spark, feed)
+    files = [delivered[name] for name in names]
+    later = []
+    for file in files:
+        last = max(number_of_content(name) for name in known if name_of_content(name) == file.source_file)
+        later.append(replace(file, source_file=f"{file.source_file}@{last + 1}"))
+    entries = [_entry_of_delivered(spark, feed, "skipped", file) for file in files]
+    number, at = next_batch(spark, feed)
+    owners = _owners(spark, feed, number - 1) if feed.options.table_in_records else ({}, False)
+    _land_batch(
+        spark, feed, later, number, at, *owners, functools.reduce(lambda one, other: one.unionByName(other), entries)
+    )
+    return number
 
 
 def _spark_schema():
@@ -580,6 +647,19 @@ def entry_of_file(spark, entry: str, table: str | None, source_file: str, **valu
     return spark.createDataFrame([dict.fromkeys(ENTRIES.names) | row], _spark_schema())
 
 
+def _entry_of_delivered(spark, feed: Feed, entry: str, file: DeliveredFile):
+    """Return a frame of one entry about a delivered file as it is now."""
+    return entry_of_file(
+        spark,
+        entry,
+        file.table,
+        file.source_file,
+        file_size=file.size,
+        file_modified_at=file.modified_at,
+        file_hash=_hash_if_readable(feed, file.path),
+    )
+
+
 def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     """Leave a delivered file out, on record: landing passes over it from now on, in its present content.
 
@@ -598,16 +678,7 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
         raise UsageError(f"{source_file} is not waiting: it has landed or was skipped, or there is no such file.")
     file = files[source_file]
     number, at = next_batch(spark, feed)
-    entry = entry_of_file(
-        spark,
-        "skipped",
-        file.table,
-        file.source_file,
-        file_size=file.size,
-        file_modified_at=file.modified_at,
-        file_hash=_hash_if_readable(feed, file.path),
-    )
-    append(entry, feed, number, at)
+    append(_entry_of_delivered(spark, feed, "skipped", file), feed, number, at)
     if file in changed:
         return f"{source_file}: what landed first stays; its new content is left out, on record (batch {number})."
     return f"{source_file} is left out, on record (batch {number} of raw.{feed.name})."

@@ -1,5 +1,6 @@
-"""Rebuild a merged table from its log."""
+"""Rebuild a merged table from its log, or both from raw."""
 
+import json
 from pathlib import Path
 
 import yaml
@@ -61,3 +62,132 @@ def rebuild(spark, table: str) -> str:
         raise CheckError(f"{merged} was not rebuilt; it is as it was.")
     rows = spark.table(f"lake.{merged}").count()
     return f"{merged}: {rows:,} keys, rebuilt from {table}_changes."
+
+
+# what the log has of a feed and raw no longer
+LOST = """
+    select count(*) as records, min(landed_at) as first, max(landed_at) as last, max(landing_batch) as last_batch
+    from lake.{entity}_changes as log
+    where feed = '{feed}' and not is_derived and not exists (
+        select 1
+        from raw.{feed} as raw
+        where
+            raw.entry = 'record'
+            and raw.source_table = '{table}'
+            and raw.landing_batch = log.landing_batch
+            and raw.source_file <=> log.source_file
+            and raw.source_line <=> log.source_line
+    )
+"""
+KEPT_PROPERTIES = ("delta.dataSkippingStatsColumns", "delta.enableTypeWidening", "delta.enableDeletionVectors")
+
+
+def rebuild_from_raw(spark, table: str) -> str:
+    """Judge the raw records of an entity again with today's models: a new log, a new merged table, a new history.
+
+    The new log is made beside the old one, from the batches that the old one has, and takes its place by one commit;
+    then the merged table, the history and the ledger follow. Readers of the table see its old rows until the commit of
+    the merged table. The old log is an older version of the table until `highwater vacuum`. Killed anywhere, run again.
+
+    Arguments:
+        table: the entity, for example `customers`.
+    Returns: sentences with the numbers of records and rows, and the version that holds the old log.
+    Raises: UsageError when there is no such entity, nothing has been built yet, raw no longer has what the log has,
+        or changes of a publish group are held; CheckError when dbt fails or a full load waits.
+    """
+    log = f"lake.{table}_changes"
+    if not spark.catalog.tableExists(log):
+        raise UsageError(f"the log of {table} has not been built yet; run: highwater build")
+    sources = dict(_logged_tables())[table]
+    _refuse_loss(spark, table, sources)
+    _refuse_held(spark, table)
+    built = spark.sql(f"select feed, max(landing_batch) as batch, max(log_batch) as log_batch from {log} group by feed")
+    marks = {row.feed: row for row in built.collect()}
+    if not marks:
+        raise UsageError(f"the log of {table} is empty, so there is nothing to judge again; run: highwater build")
+    upto = {feed: marks[feed].batch if feed in marks else 0 for feed, _ in sources}
+    newest = max(row.log_batch for row in marks.values())
+    _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
+    old = spark.sql(f"describe history {log} limit 1").first()["version"]
+    records = _swap_in(spark, log, f"lake_rebuilt.{table}_changes")
+    said = [f"{log}: {records:,} changes, judged again from raw; the log as it was is its version {old}."]
+    if settings_of(table).get("key"):
+        said.append(rebuild(spark, table))
+    _follow(spark, table)
+    spark.sql(f"drop table if exists lake_rebuilt.{table}_changes")
+    return "\n".join(said)
+
+
+def _logged_tables():
+    from highwater.add_table import logged_tables  # it reads declarations through this module
+
+    return logged_tables()
+
+
+def _refuse_loss(spark, table: str, sources) -> None:
+    for feed, source_table in sources:
+        lost = spark.sql(LOST.format(entity=table, feed=feed, table=source_table)).first()
+        if lost.records:
+            raise UsageError(
+                f"raw.{feed} no longer has {lost.records:,} of the records that the log of {table} has, landed from "
+                f"{lost.first:%Y-%m-%d %H:%M} to {lost.last:%Y-%m-%d %H:%M} UTC (retention_days of the feed). A log "
+                "made from raw would lack them, and the rows that stand on them. Nothing was changed. A new full load "
+                f"mends the rows: highwater resync {table} --from FILES"
+            )
+
+
+def _refuse_held(spark, table: str) -> None:
+    """Refuse a table of a publish group that has changes which readers may not see yet."""
+    from highwater.publish import publish_groups
+
+    for group, entities in publish_groups().items():
+        publications = f"lake.{group}_publications"
+        if table not in entities or not spark.catalog.tableExists(publications):
+            continue
+        held = spark.sql(
+            f"select (select max(log_batch) from lake.{table}_changes) > "
+            f"(select max_by(log_batches, publication)['{table}'] from {publications})"
+        ).first()[0]
+        if held:
+            raise UsageError(f"{table} has changes that {group} has not published yet; run: highwater build")
+
+
+def _make_new_log(spark, table: str, rebuilt: dict) -> None:
+    """Make the log anew in the schema `lake_rebuilt`, from the same batches as the old one."""
+    new = f"lake_rebuilt.{table}_changes"
+    if spark.catalog.tableExists(new):
+        spark.sql(f"drop table {new}")
+    if dbt.run(["run", "--select", f"stg_*__{table}_changes", "--quiet"]):
+        raise CheckError(f"the staging models of {table} could not be built; nothing was changed.")
+    dbt.waiting.pop(table, None)
+    variables = json.dumps({"rebuilt": rebuilt})
+    if dbt.run(["run", "--select", f"{table}_changes", "--vars", variables, "--quiet"]):
+        raise CheckError(f"the new log of {table} could not be made; nothing was changed.")
+    if table in dbt.waiting:
+        raise CheckError(f"{dbt.waiting[table]}\nNothing was changed. Then run the command again.")
+
+
+def _swap_in(spark, log: str, new: str) -> int:
+    """Put the rows of the new log into the place of the old ones by one commit; return how many there are."""
+    columns = spark.table(new).columns
+    if sorted(spark.table(log).dtypes) == sorted(spark.table(new).dtypes):
+        spark.sql(f"insert overwrite {log} by name select * from {new}")
+    else:
+        properties = dict(spark.sql(f"show tblproperties {log}").collect())
+        kept = ", ".join(f"'{name}' = '{properties[name]}'" for name in KEPT_PROPERTIES if name in properties)
+        spark.sql(
+            f"create or replace table {log} using delta {f'tblproperties ({kept})' * bool(kept)} "
+            f"as select {', '.join(f'`{name}`' for name in columns)} from {new}"
+        )
+    return spark.table(log).count()
+
+
+def _follow(spark, table: str) -> None:
+    """Make what is derived from the log of a table anew: its history and its rows of the ledger."""
+    has_history = list(Path("models/history").glob(f"*/{table}_history.sql"))
+    if has_history and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
+        raise CheckError(f"the history of {table} could not be made anew; run the command again.")
+    if spark.catalog.tableExists("lake.ledger"):
+        spark.sql(f"delete from lake.ledger where table_name = '{table}'")
+    if dbt.run(["run", "--select", table, "ledger", "--quiet"]):
+        raise CheckError(f"the view of {table} and its rows of the ledger could not be made anew; run: highwater build")

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from highwater import dbt
 from highwater.add_table import write_logged_tables
 
 COPIED = [
@@ -147,7 +148,8 @@ class Workshop:
         state = self.state_of_files()
         if self.parsed[0] != state:
             self.parsed = (state, dbtRunner().invoke(["parse", "--quiet"]).result)
-        return dbtRunner(manifest=self.parsed[1]).invoke([*arguments, "--quiet"])
+        dbt.waiting.clear()
+        return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, "--quiet"])
 
     def state_of_files(self) -> dict[Path, int]:
         """When each file that dbt parses was last written."""

@@ -1,16 +1,24 @@
 {%- macro carried_fields(feed) -%}
     {%- set format = feed_setting(feed, 'format') -%}
+    {%- set document = "coalesce(fields['document'], cast(record as string))" -%}
     {%- if format == 'datastream-json' -%}
-array_except(json_object_keys(cast(record as string)), array('datastream_metadata'))
+array_except(json_object_keys({{ document }}), array('datastream_metadata'))
     {%- elif format in ('datastream-gcs-json', 'datastream-avro') -%}
-json_object_keys(get_json_object(cast(record as string), '$.payload'))
+json_object_keys(get_json_object({{ document }}, '$.payload'))
     {%- elif format in ('arcion-json', 'changelog') -%}
-json_object_keys(get_json_object(cast(record as string), '$.after'))
+json_object_keys(get_json_object({{ document }}, '$.after'))
     {%- elif format == 'debezium-json' and feed_setting(feed, 'form') == 'flattened' -%}
-filter(json_object_keys(cast(record as string)), field -> not startswith(field, '__'))
+filter(
+    json_object_keys(if(
+        size(array_except(json_object_keys({{ document }}), array('schema', 'payload'))) = 0,
+        get_json_object({{ document }}, '$.payload'),
+        {{ document }}
+    )),
+    field -> not startswith(field, '__')
+)
     {%- elif format == 'debezium-json' -%}
 json_object_keys(coalesce(
-    get_json_object(cast(record as string), '$.after'), get_json_object(cast(record as string), '$.payload.after')
+    get_json_object({{ document }}, '$.after'), get_json_object({{ document }}, '$.payload.after')
 ))
     {%- elif format in ('dms-parquet', 'parquet') or feed_setting(feed, 'header', format == 'csv') -%}
 map_keys(fields)

@@ -25,23 +25,18 @@ concat_ws(', '{% for field in fields.get(connector, []) %}, concat('{{ field }} 
             'text': "regexp_extract(" ~ metadata ~ ".sequence, '^\\\\[\"([0-9]+)\"', 1)", 'base': 'decimal',
         }]) -%}
 case
-    -- rows of an incremental snapshot have the position of its watermark
-    when {{ metadata }}.snapshot <=> 'incremental' and {{ is_read }} then concat({{ lsn | indent(4) }}, '/', {{ last }})
     -- written before a transaction that was committed earlier: what was read between the two is older
-    when {{ lsn | indent(4) }} < {{ committed | indent(4) }} then concat({{ committed | indent(4) }}, '/', {{ lsn | indent(4) }})
+    when {{ lsn | indent(4) }} < {{ committed | indent(4) }}
+        then concat({{ committed | indent(8) }}, if({{ is_read }}, '', concat('/', {{ lsn | indent(8) }})))
     else {{ lsn | indent(4) }}
 end
     {%- elif connector in ('mysql', 'mariadb') -%}
         {#- The number of the binlog file is behind its last dot. `row` is no part of it: it begins anew with each event, and all
             events of a compressed transaction have one position. The place in the file tells them apart. -#}
-        {%- set position = sortable_sequence([
+        {{- sortable_sequence([
             {'text': "split_part(" ~ metadata ~ ".file, '.', -1)", 'base': 'decimal'},
             {'text': metadata ~ '.pos', 'base': 'decimal'},
-        ]) -%}
-case
-    when {{ metadata }}.snapshot <=> 'incremental' and {{ is_read }} then concat({{ position | indent(4) }}, '/', {{ last }})
-    else {{ position | indent(4) }}
-end
+        ]) -}}
     {%- elif connector == 'oracle' -%}
         {#- a row as of an SCN has all that was committed up to it -#}
         {%- set position = sortable_sequence([

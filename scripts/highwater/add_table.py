@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -327,8 +327,10 @@ def _name_in_raw(source_table: str, table: str, feed: str, declared, settings) -
 
 
 def _values(source, entity, columns) -> dict:
-    feed, table, format, _, _, source_table = source
+    feed, table, format, declared, settings, source_table = source
     staging = STAGING[format]
+    if "no_supplement" in {**(declared.settings if declared else {}), **(settings or {})}:
+        staging = replace(staging, has_present=True)
     arguments = ["'records'", f"'{feed}'", *([f"'{table}'"] if staging.by_table else []), f"'{entity}'"]
     return {
         "feed": feed,

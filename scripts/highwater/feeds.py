@@ -126,6 +126,13 @@ def days(where: str, name: str, value) -> int | None:
     return value
 
 
+def _truth(where: str, settings: dict, name: str, default: bool) -> bool:
+    value = settings.get(name, default)
+    if not isinstance(value, bool):
+        raise UsageError(f"{where}: {name} is {value!r}; it must be true or false.")
+    return value
+
+
 def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
     """Return how the feed's delimited files are written; None for other formats."""
     dialect = FORMATS[format].dialect
@@ -133,15 +140,14 @@ def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
         return None
     if format == "tungsten-csv":
         dialect = TUNGSTEN_DIALECTS[settings["dialect"]]
-    header = settings.get("header", dialect.header)
-    if not isinstance(header, bool):
-        raise UsageError(f"{where}: header is {header!r}; it must be true or false.")
+    header = _truth(where, settings, "header", dialect.header)
     delimiter = _text(
         where, settings, "delimiter", dialect.delimiter, DELIMITER, "one ASCII character, no quote and no backslash"
     )
     word = re.compile(rf"""\\?[^\r\n"\\{re.escape(delimiter)}]*""")
     return replace(
         dialect,
+        quoted=_truth(where, settings, "rfc4180", dialect.quoted),
         delimiter=delimiter,
         escape=settings.get("escape", dialect.escape),
         null=_text(where, settings, "null", dialect.null, word, "a quoted text without quotes and delimiters in it"),
@@ -183,6 +189,7 @@ def _feed(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
         wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
     )
+    _text(where, settings, "no_supplement", None, re.compile(".+"), "the word of values that the log did not have")
     positions = _text(
         where, settings, "positions", None, NAME, "the name of the feed whose positions its exports carry"
     )

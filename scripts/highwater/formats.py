@@ -72,7 +72,7 @@ CHOICES = {
 
 _ORDERED = frozenset(("baseline", "epochs"))
 _DELIMITED = frozenset(("delimiter", "escape", "null", "header"))
-_DMS = _ORDERED | {"sequence_column", "timestamp_column", "before_prefix"}
+_DMS = _ORDERED | {"sequence_column", "timestamp_column", "before_prefix", "no_supplement"}
 _OF_RECORDS = (TABLE_IN_FOLDERS, TABLE_IN_RECORDS)
 _MIXED = frozenset(("layout", "schema"))
 _JSON = _ORDERED | {"wrapping"}
@@ -103,7 +103,7 @@ FORMATS = {
         | {"connector", "form", "binary", "decimals", "times", "intervals", "infinity", "unavailable_value"},
         needed=("connector",),
     ),
-    "dms-csv": Format(settings=_DMS | _DELIMITED, dialect=Dialect()),
+    "dms-csv": Format(settings=_DMS | _DELIMITED | {"rfc4180"}, dialect=Dialect()),
     "dms-parquet": Format(settings=_DMS),
     "changelog": Format(roles=("changes",), settings=frozenset(("epochs", "source_schema")), is_delivered=False),
 }

@@ -2,6 +2,10 @@
 
 {%- set format = feed_setting(feed, 'format') -%}
 {%- set log = adapter.get_relation(model.database, model.schema, entity ~ '_changes') if execute -%}
+{#- a record's own schema counts, whatever is declared; that the two differ should be known -#}
+{%- set units = entity_columns(entity) | selectattr('unit') | list if format == 'debezium-json' else [] -%}
+{%- set said = {'millis': ['io.debezium.time.Timestamp', 'org.apache.kafka.connect.data.Timestamp'],
+    'micros': ['io.debezium.time.MicroTimestamp'], 'nanos': ['io.debezium.time.NanoTimestamp']} -%}
 {%- set mark = run_query("select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'").rows[0][0] if log -%}
 
 with
@@ -12,6 +16,9 @@ new_records as (
         source_file,
         source_line,
         {{ carried_fields(feed) | indent(8) }} as carried
+        {%- if units %},
+        {{ types_of_record(feed) | indent(8) }} as types
+        {%- endif %}
     from {{ source(feed, table) }}
     where
         entry = 'record'
@@ -73,5 +80,23 @@ cross join declared_fields
 left anti join fields_of_files as found
     on files.source_file = found.source_file and declared_fields.field = found.field
 {%- endif %}
+{%- for column in units %}
+
+union all
+
+select
+    concat('is declared in {{ column.unit }}, and its records say ', type.name) as problem,
+    type.field,
+    new_records.source_file,
+    min(new_records.source_line) as first_line,
+    count(*) as records
+from new_records
+    lateral view explode(new_records.types) as type
+where
+    type.field = {{ sql_text(column.field) }}
+    and type.name like '%Timestamp'
+    and type.name not in ({{ _quoted(said[column.unit]) }})
+group by type.name, type.field, new_records.source_file
+{%- endfor %}
 
 {% endtest %}

@@ -142,7 +142,7 @@ TYPES = {
     "c_uuids": Type("uuid[]", "string", ("{0193a1d8-7d34-7aaa-8000-0123456789ab}", "{}", "{NULL}"), JSON),
     "c_booleans": Type("boolean[]", "string", ("{t,f,NULL}", "{}", "{t}"), JSON),
     "c_enum": Type("mood", "string", ("it's happy", "sad", "ok")),
-    "c_inet": Type("inet", "string", ("192.168.0.1/24", "10.0.0.1", "2001:db8::1/64")),
+    "c_inet": Type("inet", "string", ("192.168.0.1/24", "10.0.0.1", "2001:db8::1/64"), "abbrev({})"),
     "c_cidr": Type("cidr", "string", ("10.0.0.0/8", "::/0", "192.168.0.0/24")),
     "c_macaddr": Type("macaddr", "string", ("08:00:2b:01:02:03", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff")),
     "c_bit": Type("bit(1)", "boolean", ("1", "0", "1"), "{}::int::boolean"),

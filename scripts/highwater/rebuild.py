@@ -7,7 +7,7 @@ import yaml
 
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import FAST_LOADER
+from highwater.feeds import FAST_LOADER, sql_text
 
 # truncates wait with the pending rows for ever, and are no rows of the table
 PENDING = "is_pending and change_type <> 'truncate'"
@@ -73,7 +73,7 @@ LOST = """
         from raw.{feed} as raw
         where
             raw.entry = 'record'
-            and raw.source_table = '{table}'
+            and raw.source_table = {table}
             and raw.landing_batch = log.landing_batch
             and raw.source_file <=> log.source_file
             and raw.source_line <=> log.source_line
@@ -126,7 +126,7 @@ def _logged_tables():
 
 def _refuse_loss(spark, table: str, sources) -> None:
     for feed, source_table in sources:
-        lost = spark.sql(LOST.format(entity=table, feed=feed, table=source_table)).first()
+        lost = spark.sql(LOST.format(entity=table, feed=feed, table=sql_text(source_table))).first()
         if lost.records:
             raise UsageError(
                 f"raw.{feed} no longer has {lost.records:,} of the records that the log of {table} has, landed from "

@@ -13,7 +13,7 @@ from highwater import dbt, landing
 from highwater.add_table import known_table, logged_tables
 from highwater.declarations import append_epoch, declare_truncates, epochs_of
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import Feed, declared_feeds
+from highwater.feeds import Feed, declared_feeds, sql_text
 from highwater.formats import FORMATS
 from highwater.project import landing_root
 from highwater.rebuild import key_of
@@ -117,7 +117,8 @@ def resync(spark, entity: str, patterns: tuple[str, ...], read_at: datetime | No
     load = _load(spark, staging, files)
     settings = epochs_of(feed.name)[0]
     when = _condition(spark, feed, clock_of(feed, settings), staging, files, load, read_at)
-    for path in (declare_truncates(entity), append_epoch(feed.name, {"table": table, "when": when, "resync": True})):
+    declared = next(name for name in feed.tables if feed.source_table(name) == table)
+    for path in (declare_truncates(entity), append_epoch(feed.name, {"table": declared, "when": when, "resync": True})):
         said.append(f"wrote {path}" if path else "")
     number = next(n for n, epoch in enumerate(epochs_of(feed.name)[1], 1) if epoch.get("when") == when)
     said.append(f"{entity}: epoch {number} of {feed.name} begins with {load.rows:,} rows of a full load: {when}")
@@ -185,7 +186,7 @@ def _landed_files(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> d
     batches = {}
     question = f"""
         select source_file, max(landing_batch) as batch from {feed.raw_table}
-        where entry = 'record' and source_table = '{table}' and source_file is not null
+        where entry = 'record' and source_table = {sql_text(table)} and source_file is not null
         group by source_file
     """
     for name, batch in spark.sql(question).collect():
@@ -198,7 +199,9 @@ def _landed_files(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> d
 def _files_of_load(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> list[str]:
     """Return the files of the load as they landed, of each its newest content."""
     newest = {}
-    question = f"select distinct source_file from {feed.raw_table} where entry = 'record' and source_table = '{table}'"
+    question = f"""
+        select distinct source_file from {feed.raw_table} where entry = 'record' and source_table = {sql_text(table)}
+    """
     for (name,) in spark.sql(question).collect():
         if name is not None and _matches(name, patterns):
             own = landing.name_of_content(name)
@@ -212,8 +215,7 @@ def _files_of_load(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> 
 
 
 def _in(files: list[str]) -> str:
-    texts = [file.replace("\\", "\\\\").replace("'", "\\'") for file in files]
-    return "source_file in ('" + "', '".join(texts) + "')"
+    return f"source_file in ({', '.join(map(sql_text, files))})"
 
 
 def _load(spark, staging: str, files: list[str]):

@@ -29,7 +29,7 @@ FIGURES = """
         min(changed_at) filter (where {is_load}) as read_at,
         min(landing_batch) filter (where {is_load}) as first_batch,
         max(landing_batch) filter (where {is_load}) as last_batch
-    from lake.{staging}
+    from lake.`{staging}`
     where rejection_reason is null
 """
 
@@ -39,7 +39,7 @@ CHANGES = """
         max({moment}) filter (where landing_batch between {first_batch} and {last_batch}) as beside,
         count_if(landing_batch between {first_batch} and {last_batch}) as count_beside,
         count_if({moment} >= {from_} and {moment} < {upto}) as count_within
-    from lake.{staging}
+    from lake.`{staging}`
     where rejection_reason is null and not {is_baseline}
 """
 
@@ -175,7 +175,7 @@ def _land(spark, feed: Feed, entity: str, table: str, patterns: tuple[str, ...])
 
 def _judged(spark, entity: str, feed: Feed) -> int:
     """Return the newest batch of a feed that the log of an entity has."""
-    log = f"lake.{entity}_changes"
+    log = f"lake.`{entity}_changes`"
     if not spark.catalog.tableExists(log):
         return 0
     return spark.sql(f"select coalesce(max(landing_batch), 0) from {log} where feed = '{feed.name}'").first()[0]
@@ -287,13 +287,13 @@ def _next_step(spark, entity: str, feed: Feed, staging: str, number: int) -> str
     """Return what to run: what the log has judged without the epoch must be judged again."""
     judged = _judged(spark, entity, feed)
     late = spark.sql(
-        f"select count(*) from lake.{staging} where landing_batch <= {judged} and rejection_reason is null "
+        f"select count(*) from lake.`{staging}` where landing_batch <= {judged} and rejection_reason is null "
         f"and change_sequence_number like '{number:016x}/%'"
     ).first()[0]
     done = (
         judged
         and spark.sql(
-            f"select count(*) from lake.{entity}_changes where change_sequence_number like '{number:016x}/%'"
+            f"select count(*) from lake.`{entity}_changes` where change_sequence_number like '{number:016x}/%'"
         ).first()[0]
     )
     if late and not done:

@@ -7,7 +7,8 @@ import yaml
 
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import FAST_LOADER
+from highwater.feeds import FAST_LOADER, sql_text
+from highwater.tables import count_anew, tables_in
 
 # truncates wait with the pending rows for ever, and are no rows of the table
 PENDING = "is_pending and change_type <> 'truncate'"
@@ -67,13 +68,13 @@ def rebuild(spark, table: str) -> str:
 # what the log has of a feed and raw no longer
 LOST = """
     select count(*) as records, min(landed_at) as first, max(landed_at) as last, max(landing_batch) as last_batch
-    from lake.{entity}_changes as log
+    from lake.`{entity}_changes` as log
     where feed = '{feed}' and not is_derived and not exists (
         select 1
         from raw.{feed} as raw
         where
             raw.entry = 'record'
-            and raw.source_table = '{table}'
+            and raw.source_table = {table}
             and raw.landing_batch = log.landing_batch
             and raw.source_file <=> log.source_file
             and raw.source_line <=> log.source_line
@@ -95,7 +96,7 @@ def rebuild_from_raw(spark, table: str) -> str:
     Raises: UsageError when there is no such entity, nothing has been built yet, raw no longer has what the log has,
         or changes of a publish group are held; CheckError when dbt fails or a full load waits.
     """
-    log = f"lake.{table}_changes"
+    log = f"lake.`{table}_changes`"
     if not spark.catalog.tableExists(log):
         raise UsageError(f"the log of {table} has not been built yet; run: highwater build")
     sources = dict(_logged_tables())[table]
@@ -109,12 +110,12 @@ def rebuild_from_raw(spark, table: str) -> str:
     newest = max(row.log_batch for row in marks.values())
     _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
     old = spark.sql(f"describe history {log} limit 1").first()["version"]
-    records = _swap_in(spark, log, f"lake_rebuilt.{table}_changes")
-    said = [f"{log}: {records:,} changes, judged again from raw; the log as it was is its version {old}."]
+    records = _swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
+    said = [f"{table}_changes: {records:,} changes, judged again from raw; the log as it was is its version {old}."]
     if settings_of(table).get("key"):
         said.append(rebuild(spark, table))
-    _follow(spark, table)
-    spark.sql(f"drop table if exists lake_rebuilt.{table}_changes")
+    _follow(spark, table, [feed for feed, _ in sources])
+    spark.sql(f"drop table if exists lake_rebuilt.`{table}_changes`")
     return "\n".join(said)
 
 
@@ -126,7 +127,7 @@ def _logged_tables():
 
 def _refuse_loss(spark, table: str, sources) -> None:
     for feed, source_table in sources:
-        lost = spark.sql(LOST.format(entity=table, feed=feed, table=source_table)).first()
+        lost = spark.sql(LOST.format(entity=table, feed=feed, table=sql_text(source_table))).first()
         if lost.records:
             raise UsageError(
                 f"raw.{feed} no longer has {lost.records:,} of the records that the log of {table} has, landed from "
@@ -145,7 +146,7 @@ def _refuse_held(spark, table: str) -> None:
         if table not in entities or not spark.catalog.tableExists(publications):
             continue
         held = spark.sql(
-            f"select (select max(log_batch) from lake.{table}_changes) > "
+            f"select (select max(log_batch) from lake.`{table}_changes`) > "
             f"(select max_by(log_batches, publication)['{table}'] from {publications})"
         ).first()[0]
         if held:
@@ -154,7 +155,7 @@ def _refuse_held(spark, table: str) -> None:
 
 def _make_new_log(spark, table: str, rebuilt: dict) -> None:
     """Make the log anew in the schema `lake_rebuilt`, from the same batches as the old one."""
-    new = f"lake_rebuilt.{table}_changes"
+    new = f"lake_rebuilt.`{table}_changes`"
     if spark.catalog.tableExists(new):
         spark.sql(f"drop table {new}")
     if dbt.run(["run", "--select", f"stg_*__{table}_changes", "--quiet"]):
@@ -182,12 +183,12 @@ def _swap_in(spark, log: str, new: str) -> int:
     return spark.table(log).count()
 
 
-def _follow(spark, table: str) -> None:
-    """Make what is derived from the log of a table anew: its history and its rows of the ledger."""
+def _follow(spark, table: str, feeds: list[str]) -> None:
+    """Make what is derived from the log of a table anew: its history, its rows of the ledger and of what it lists."""
     has_history = list(Path("models/history").glob(f"*/{table}_history.sql"))
     if has_history and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
         raise CheckError(f"the history of {table} could not be made anew; run the command again.")
-    if spark.catalog.tableExists("lake.ledger"):
-        spark.sql(f"delete from lake.ledger where table_name = '{table}'")
-    if dbt.run(["run", "--select", table, "ledger", "--quiet"]):
-        raise CheckError(f"the view of {table} and its rows of the ledger could not be made anew; run: highwater build")
+    count_anew(spark, table, feeds)
+    listed = sorted({"ledger", "rejected_changes", "sequence_ties", "late_changes"} & tables_in(spark, "lake"))
+    if dbt.run(["run", "--select", table, *listed, "--quiet"]):
+        raise CheckError(f"what is derived from the log of {table} could not be made anew; run: highwater build")

@@ -13,7 +13,7 @@ from highwater import dbt, landing
 from highwater.add_table import known_table, logged_tables
 from highwater.declarations import append_epoch, declare_truncates, epochs_of
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import Feed, declared_feeds
+from highwater.feeds import Feed, declared_feeds, sql_text
 from highwater.formats import FORMATS
 from highwater.project import landing_root
 from highwater.rebuild import key_of
@@ -29,7 +29,7 @@ FIGURES = """
         min(changed_at) filter (where {is_load}) as read_at,
         min(landing_batch) filter (where {is_load}) as first_batch,
         max(landing_batch) filter (where {is_load}) as last_batch
-    from lake.{staging}
+    from lake.`{staging}`
     where rejection_reason is null
 """
 
@@ -39,7 +39,7 @@ CHANGES = """
         max({moment}) filter (where landing_batch between {first_batch} and {last_batch}) as beside,
         count_if(landing_batch between {first_batch} and {last_batch}) as count_beside,
         count_if({moment} >= {from_} and {moment} < {upto}) as count_within
-    from lake.{staging}
+    from lake.`{staging}`
     where rejection_reason is null and not {is_baseline}
 """
 
@@ -117,7 +117,8 @@ def resync(spark, entity: str, patterns: tuple[str, ...], read_at: datetime | No
     load = _load(spark, staging, files)
     settings = epochs_of(feed.name)[0]
     when = _condition(spark, feed, clock_of(feed, settings), staging, files, load, read_at)
-    for path in (declare_truncates(entity), append_epoch(feed.name, {"table": table, "when": when, "resync": True})):
+    declared = next(name for name in feed.tables if feed.source_table(name) == table)
+    for path in (declare_truncates(entity), append_epoch(feed.name, {"table": declared, "when": when, "resync": True})):
         said.append(f"wrote {path}" if path else "")
     number = next(n for n, epoch in enumerate(epochs_of(feed.name)[1], 1) if epoch.get("when") == when)
     said.append(f"{entity}: epoch {number} of {feed.name} begins with {load.rows:,} rows of a full load: {when}")
@@ -174,7 +175,7 @@ def _land(spark, feed: Feed, entity: str, table: str, patterns: tuple[str, ...])
 
 def _judged(spark, entity: str, feed: Feed) -> int:
     """Return the newest batch of a feed that the log of an entity has."""
-    log = f"lake.{entity}_changes"
+    log = f"lake.`{entity}_changes`"
     if not spark.catalog.tableExists(log):
         return 0
     return spark.sql(f"select coalesce(max(landing_batch), 0) from {log} where feed = '{feed.name}'").first()[0]
@@ -185,7 +186,7 @@ def _landed_files(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> d
     batches = {}
     question = f"""
         select source_file, max(landing_batch) as batch from {feed.raw_table}
-        where entry = 'record' and source_table = '{table}' and source_file is not null
+        where entry = 'record' and source_table = {sql_text(table)} and source_file is not null
         group by source_file
     """
     for name, batch in spark.sql(question).collect():
@@ -198,7 +199,9 @@ def _landed_files(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> d
 def _files_of_load(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> list[str]:
     """Return the files of the load as they landed, of each its newest content."""
     newest = {}
-    question = f"select distinct source_file from {feed.raw_table} where entry = 'record' and source_table = '{table}'"
+    question = f"""
+        select distinct source_file from {feed.raw_table} where entry = 'record' and source_table = {sql_text(table)}
+    """
     for (name,) in spark.sql(question).collect():
         if name is not None and _matches(name, patterns):
             own = landing.name_of_content(name)
@@ -212,8 +215,7 @@ def _files_of_load(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> 
 
 
 def _in(files: list[str]) -> str:
-    texts = [file.replace("\\", "\\\\").replace("'", "\\'") for file in files]
-    return "source_file in ('" + "', '".join(texts) + "')"
+    return f"source_file in ({', '.join(map(sql_text, files))})"
 
 
 def _load(spark, staging: str, files: list[str]):
@@ -285,13 +287,13 @@ def _next_step(spark, entity: str, feed: Feed, staging: str, number: int) -> str
     """Return what to run: what the log has judged without the epoch must be judged again."""
     judged = _judged(spark, entity, feed)
     late = spark.sql(
-        f"select count(*) from lake.{staging} where landing_batch <= {judged} and rejection_reason is null "
+        f"select count(*) from lake.`{staging}` where landing_batch <= {judged} and rejection_reason is null "
         f"and change_sequence_number like '{number:016x}/%'"
     ).first()[0]
     done = (
         judged
         and spark.sql(
-            f"select count(*) from lake.{entity}_changes where change_sequence_number like '{number:016x}/%'"
+            f"select count(*) from lake.`{entity}_changes` where change_sequence_number like '{number:016x}/%'"
         ).first()[0]
     )
     if late and not done:

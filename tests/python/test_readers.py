@@ -11,6 +11,7 @@ import tracemalloc
 import uuid
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
+from pathlib import Path
 
 import fastavro
 import numpy
@@ -1223,3 +1224,42 @@ def test_a_column_that_cannot_be_read_is_named(monkeypatch):
     monkeypatch.setattr(parquet.types, "is_nested", lambda kind: False)  # a type that nobody has thought of
     with pytest.raises(limits.UnreadableFile, match="its column 's' has the type list<element: int64>, which is not"):
         records(parquet_file(pyarrow.table({"s": [[1]]})), "parquet")
+
+
+# --- cases that producers' users met, by their ids
+
+CASES = Path(__file__).parent / "fixtures/cases"
+
+
+def of_case(case: str, file: str, format: str = "debezium-json", **options):
+    (path,) = (CASES / case).glob(f"**/{file}")
+    return records(path.read_bytes(), format, **options)
+
+
+def test_dbz_kafka_sink_wrapped():
+    for file, names in {"*.jsonl": "parcels", "*pallets*.json": "pallets"}.items():
+        found = of_case("dbz-kafka-sink-wrapped", file, table_in_records=True)
+        said = [json.loads(dict(row["fields"] or {}).get("document", row["record"])) for row in found]
+        assert [row["after"] for row in said] == [{"id": 1, "note": "n1"}, {"id": 2, "note": "n2"}]
+        assert [(row["source_table"], row["problem"]) for row in found] == [(names, None)] * 2
+
+
+def test_dbz_many_schemas_and_odd_table_names():
+    found = of_case("dbz-many-schemas-and-odd-table-names", "0001.json", table_in_records=True)
+    expected = ["orders", "archive.orders", "order details", "order-items", None, None, None]
+    assert [row["source_table"] for row in found] == expected
+    assert [row["source_line"] for row in found] == [1, 2, 3, 4, 5, 6, 7], "none is lost"
+
+
+@pytest.mark.parametrize("file", ["*flat.json", "*flat-with-schema.json"])
+def test_repro_4_flattened_records_name_their_table(file):
+    found = of_case("repro-4", file, table_in_records=True)
+    assert {row["source_table"] for row in found} == {"orders"}
+
+
+def test_parquet_uuid():
+    found = of_case("parquet-uuid", "e.parquet", "parquet")
+    assert [dict(row["fields"]) for row in found] == [
+        {"id": "1", "u": "00000000-0000-0000-0000-000000000005"},
+        {"id": "2", "u": None},
+    ]

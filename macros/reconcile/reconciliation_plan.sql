@@ -16,7 +16,7 @@
     {%- set source = namespace(feed=none, table=none, raw=none, positions=none) -%}
     {%- for id in export.depends_on.nodes if id in graph.sources -%}
         {%- set source.feed = graph.sources[id].source_name -%}
-        {%- set source.table = graph.sources[id].name -%}
+        {%- set source.table = graph.sources[id].config.get('meta', {}).get('source_table', graph.sources[id].name) -%}
         {%- set source.raw = graph.sources[id].relation_name -%}
         {%- set source.positions = graph.sources[id].source_meta.get('feed', {}).get('positions') -%}
     {%- endfor -%}

@@ -36,8 +36,8 @@ Piece = tuple[int, bytes]
 class Cutter:
     """Cuts a text that comes in parts into documents, and into what is between them.
 
-    A `{` in column 0 starts a document, whatever came before it: a document that was cut ends there, as it is. Elements
-    of an array are documents. What is between documents is a piece too, up to the end of its line.
+    A `{` in column 0, or right behind a `}`, starts a document, whatever came before it: a document that was cut ends
+    there, as it is. Elements of an array are documents. What is between documents is a piece too, up to the line's end.
 
     Attributes:
         text: what has not become pieces yet. line: the number of its first line. arrays: lines of the open `[`.
@@ -45,7 +45,7 @@ class Cutter:
 
     def __init__(self):
         self.text, self.line, self.arrays = b"", 1, []
-        self._at, self._depth, self._counted = 0, 0, 0
+        self._at, self._depth, self._closed, self._counted = 0, 0, 0, 0
 
     def cut(self, data: bytes, line: int, whole: bool) -> list[Piece]:
         """Return the line and the bytes of the pieces that are complete now.
@@ -75,6 +75,7 @@ class Cutter:
         start = BLANKS.match(self.text, done).end()
         self._line_of(start)
         self.text, self._at, self._counted = self.text[start:], self._at - start, 0
+        self._closed = max(0, self._closed - start)
 
     def _next(self, start: int, whole: bool) -> tuple[int, int] | None:
         """Return where the next piece begins and ends; an empty one for marks of arrays; None: more must come."""
@@ -100,13 +101,17 @@ class Cutter:
     def _end_of_object(self, start: int, whole: bool) -> int | None:
         """Return where the object that begins at `start` ends, as far as its braces tell."""
         if not self._depth:
-            self._depth, self._at = 1, start + 1
+            self._depth, self._at, self._closed = 1, start + 1, 0
         for token in TOKEN.finditer(self.text, self._at):
             mark = token[0]
             if mark == b"{":
+                # no comma between them: the document that this one is in was cut
+                if self._closed and not self.text[self._closed : token.start()].strip(b" \t\r\n"):
+                    self._depth = 0
+                    return self._closed
                 self._depth += 1
             elif mark == b"}":
-                self._depth -= 1
+                self._depth, self._closed = self._depth - 1, token.end()
                 if not self._depth:
                     return token.end()
             elif mark == b"\n{":

@@ -22,7 +22,7 @@ from highwater import dbt
 from highwater.add_table import logged_tables
 from highwater.compact import newest_version
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import declared_feeds
+from highwater.feeds import declared_feeds, sql_text
 from highwater.formats import TABLE_IN_FOLDERS
 from highwater.project import lake
 from highwater.spark import quoted
@@ -249,7 +249,7 @@ def _export_facts(spark, plan: dict, found: Comparison) -> bool:
         select max_by(
             struct(source_file, source_position, file_hash, file_records), struct(landing_batch, source_file)
         ) as newest
-        from {plan["raw"]} where source_table = '{plan["source_table"]}' and entry = 'file'
+        from {plan["raw"]} where source_table = {sql_text(plan["source_table"])} and entry = 'file'
         """
     ).collect()
     if row.newest is None:
@@ -729,7 +729,7 @@ def _waiting(spark, plan: dict) -> int:
     """Return how many records of the table's feeds have landed and are not in its log yet."""
     feeds = dict(logged_tables()).get(plan["table"], []) if plan["log"] else []
     counts = [
-        WAITING.format(entity=plan["table"], feed=feed, table=table)
+        WAITING.format(entity=plan["table"], feed=feed, table=sql_text(table))
         for feed, table in feeds
         if spark.catalog.tableExists(f"raw.{feed}")
     ]

@@ -8,6 +8,7 @@ import yaml
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import FAST_LOADER
+from highwater.tables import LISTS, count_anew, tables_in
 
 # truncates wait with the pending rows for ever, and are no rows of the table
 PENDING = "is_pending and change_type <> 'truncate'"
@@ -183,11 +184,11 @@ def _swap_in(spark, log: str, new: str) -> int:
 
 
 def _follow(spark, table: str) -> None:
-    """Make what is derived from the log of a table anew: its history and its rows of the ledger."""
+    """Make what is derived from the log of a table anew: its history, its rows of the ledger and of the lists."""
     has_history = list(Path("models/history").glob(f"*/{table}_history.sql"))
     if has_history and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
         raise CheckError(f"the history of {table} could not be made anew; run the command again.")
-    if spark.catalog.tableExists("lake.ledger"):
-        spark.sql(f"delete from lake.ledger where table_name = '{table}'")
-    if dbt.run(["run", "--select", table, "ledger", "--quiet"]):
+    count_anew(spark, table, {feed for feed, _ in dict(_logged_tables())[table]})
+    lists = sorted(LISTS & tables_in(spark, "lake"))
+    if dbt.run(["run", "--select", table, "ledger", *lists, "--quiet"]):
         raise CheckError(f"the view of {table} and its rows of the ledger could not be made anew; run: highwater build")

@@ -8,7 +8,7 @@ import yaml
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import FAST_LOADER, sql_text
-from highwater.tables import count_anew, tables_in
+from highwater.tables import LISTS, count_anew, tables_in
 
 # truncates wait with the pending rows for ever, and are no rows of the table
 PENDING = "is_pending and change_type <> 'truncate'"
@@ -184,11 +184,11 @@ def _swap_in(spark, log: str, new: str) -> int:
 
 
 def _follow(spark, table: str, feeds: list[str]) -> None:
-    """Make what is derived from the log of a table anew: its history, its rows of the ledger and of what it lists."""
+    """Make what is derived from the log of a table anew: its history, its rows of the ledger and of the lists."""
     has_history = list(Path("models/history").glob(f"*/{table}_history.sql"))
     if has_history and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
         raise CheckError(f"the history of {table} could not be made anew; run the command again.")
     count_anew(spark, table, feeds)
-    listed = sorted({"ledger", "rejected_changes", "sequence_ties", "late_changes"} & tables_in(spark, "lake"))
+    listed = sorted(({"ledger"} | set(LISTS)) & tables_in(spark, "lake"))
     if dbt.run(["run", "--select", table, *listed, "--quiet"]):
         raise CheckError(f"what is derived from the log of {table} could not be made anew; run: highwater build")

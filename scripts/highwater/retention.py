@@ -11,12 +11,11 @@ from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, days, declared_feeds
 from highwater.publish import publish_groups
 from highwater.rebuild import declaration_of, settings_of
+from highwater.tables import LISTS
 
 # how far the ledger has counted the records of a feed in the log of each entity
 MARKS = "select table_name, max(landing_batch) as mark from lake.ledger where feed = '{feed}' group by table_name"
-# what speaks of the changes of an entity, by the place of the record
-LISTS = ["rejected_changes", "sequence_ties", "late_changes"]
-GATHERED = ["ledger", *LISTS, "unassigned_records", "gathered_batches"]
+GATHERED = ["ledger", *sorted(LISTS), "unassigned_records", "gathered_batches"]
 # a list says nothing of records that their log does not have any more
 FORGET = """
     merge into lake.{listed} as listed

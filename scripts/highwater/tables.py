@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+# what speaks of the changes of an entity, by the place of the record
+LISTS = {"rejected_changes", "sequence_ties", "late_changes"}
 THREADS = min(4, os.cpu_count() or 1)
 SECONDS_OF_SILENCE = 5
 
@@ -48,7 +50,7 @@ def count_anew(spark, entity: str, feeds: Iterable[str]) -> None:
         entity: for example `customers`. feeds: those that bring its records.
     """
     there = tables_in(spark, "lake")
-    for name in {"ledger", "rejected_changes", "sequence_ties", "late_changes", "gathered_batches"} & there:
+    for name in {"ledger", "gathered_batches", *LISTS} & there:
         spark.sql(f"delete from lake.{name} where table_name = {text(entity)}")
     for feed in feeds if "gathered_batches" in there else []:
         spark.sql(f"delete from lake.gathered_batches where model = 'ledger' and feed = {text(feed)}")

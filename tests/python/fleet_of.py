@@ -112,7 +112,9 @@ def main(tables: int, folder: Path) -> dict:
     spark = session()
     parsed = dbtRunner().invoke(["parse", "--quiet"]).result
     land(spark, declared_feeds()[FEED])
-    found = {"first": dbt("build", "--select", f"+{FIRST}", "--exclude-resource-types", "unit_test")}
+    found = {
+        "first": dbt("build", "--select", f"+{FIRST}", "rejection_reasons", "--exclude-resource-types", "unit_test")
+    }
     copy_tables(spark, lake, names)
     seen = watch(spark)
     found["operations"] = dbt("build", "--select", *OPERATIONS, "everything_publications")
@@ -127,6 +129,9 @@ def main(tables: int, folder: Path) -> dict:
     found["idle"] = seen.count - before
     found["summary"] = summary(spark).splitlines()
     found["status"] = [(row["table"], row["read"], row["rejected"], row["waiting"]) for row in status(spark)]
+    # a command of its own has no views that a build before it left in the session
+    for view in filter(lambda row: row.isTemporary, spark.sql("show views").collect()):
+        spark.catalog.dropTempView(view.viewName)
     found["docs"] = dbt("docs", "generate", "--no-compile") is not None and Path("target/catalog.json").exists()
     found["reconciled"] = len(reconcile(spark, (), None).comparisons)
     found |= {"kinds": dict(seen.kinds), "subqueries": dict(seen.subqueries)}

@@ -14,9 +14,9 @@ FILES = Path(__file__).parent / "fixtures/cases"
 POSTGRES = {"connector": "postgresql"}
 MYSQL = {"connector": "mysql"}
 WORDS = (
-    "left right on full order group select from case end interval date timestamp user table values union exists not "  # noqa: SIM905
+    "left right on full order group select from case end interval date timestamp user table values union exists not "
     "2fa current_date array key value entry"
-).split()
+).split()  # noqa: SIM905
 
 
 def strings(*names) -> str:

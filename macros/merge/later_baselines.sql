@@ -102,9 +102,8 @@ rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{
 {%- endmacro -%}
 
 {%- macro _has_baseline_first(feed) -%}
-    {#- These write a full load before the first change. Datastream reads it beside the stream, and a declared baseline may come at any time. -#}
-    {%- set formats = ['debezium-json', 'arcion-json', 'arcion-csv', 'dms-csv', 'dms-parquet'] -%}
-    {{ return(baseline_condition(feed) is none and feed_setting(feed, 'format') in formats) }}
+    {#- DMS writes a full load before the first change. Others read it beside the stream, and a declared baseline may come at any time. -#}
+    {{ return(baseline_condition(feed) is none and feed_setting(feed, 'format') in ('dms-csv', 'dms-parquet')) }}
 {%- endmacro -%}
 
 {%- macro _epochs_with_changes(log, feed) -%}

@@ -172,14 +172,24 @@ def test_a_load_is_the_truth_from_then_on_when_it_is_said(loads):
     paste(BASELINE, loads.said["corrected"], "ignore")
     deliver(loads, {f"{DMS}.overwritten": {"20240301-101112345.csv": "D,2,\n"}})
     assert build(loads) == {}
-    assert rows(loads, "reloaded") == {1: "reload 1", 2: "cdc 2", **{n: f"reload {n}" for n in range(3, 7)}}
-    # LOAD00000002.csv was as it had been, and is part of the load all the same
-    assert rows(loads, "overwritten") == {1: "reload 1", 3: "reload 3", 9: "same 9"}
-    assert rows(loads, "refilled") == {1: "second 1", 2: "cdc 2", **{n: f"second {n}" for n in range(3, 7)}}
     assert rows(loads, "behind") == {1: "cdc 1", 2: "old 2"}
     assert rows(loads, "corrected") == {1: "a", 2: "b"}
     rejected = loads.rows("select distinct rejection_reason, verdict from corrected_changes where note = 'c'")
     assert rejected == [("ignored", "rejected")]
+
+
+CASES = {
+    "dms-reload": ("reloaded", {1: "reload 1", 2: "cdc 2", **{n: f"reload {n}" for n in range(3, 7)}}),
+    # LOAD00000002.csv was as it had been, and is part of the load all the same; 2 was deleted later
+    "dms-reload-same-name": ("overwritten", {1: "reload 1", 3: "reload 3", 9: "same 9"}),
+    "ds-mysql-second-backfill": ("refilled", {1: "second 1", 2: "cdc 2", **{n: f"second {n}" for n in range(3, 7)}}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case(loads, case):
+    name, expected = CASES[case]
+    assert rows(loads, name) == expected
 
 
 def test_the_same_command_again_writes_nothing(loads):
@@ -271,7 +281,7 @@ def files_of(hour, changes):
     ]
     return {
         (f"{DMS}.wandering", f"{at:%Y%m%d-%H%M%S}000.csv"): lines,
-        (f"{DATASTREAM}.wandering", f"{at:%Y/%m/%d/%H}/cdc.jsonl"): records,
+        (f"{DATASTREAM}.straying", f"{at:%Y/%m/%d/%H}/cdc.jsonl"): records,
     }
 
 
@@ -281,7 +291,7 @@ def files_of_load(hour, rows, name):
     records = [datastream_record(at, history, key, value) for history, key, value in rows]
     return {
         (f"{DMS}.wandering", f"{name}/LOAD00000001.csv"): lines,
-        (f"{DATASTREAM}.wandering", f"{at:%Y/%m/%d/%H}/backfill.jsonl"): records,
+        (f"{DATASTREAM}.straying", f"{at:%Y/%m/%d/%H}/backfill.jsonl"): records,
     }
 
 
@@ -302,7 +312,7 @@ def test_random_loads(loads):
     seed = int(os.environ.get("HIGHWATER_SEED", random.SystemRandom().randrange(10**6)))
     print(f"seed {seed}")
     steps, read_at, end = random_loads(seed)
-    names = {f"{DMS}.wandering": "wandering", f"{DATASTREAM}.wandering": "loads_wandering"}
+    names = {f"{DMS}.wandering": "wandering", f"{DATASTREAM}.straying": "straying"}
     for table in names:
         form, settings = ("dms-csv", None) if table.startswith("dms") else (
             "datastream-gcs-json", {"order": "mysql_sort_keys"}
@@ -315,7 +325,7 @@ def test_random_loads(loads):
         waits = build(loads, *names.values())
         assert sorted(waits) == (sorted(names.values()) if step else []), (seed, step)
     resync(loads.spark, "wandering", (f"{DMS}/wandering/second/*",), read_at)
-    resync(loads.spark, "loads_wandering", (f"{DATASTREAM}/wandering/{read_at:%Y/%m/%d/%H}/*",))
+    resync(loads.spark, "straying", (f"{DATASTREAM}/straying/{read_at:%Y/%m/%d/%H}/*",))
     assert build(loads, *names.values()) == {}
     for name in names.values():
         found = {(history, key): value for history, key, value in loads.rows(f"select * from {name}")}

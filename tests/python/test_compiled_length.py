@@ -20,7 +20,7 @@ COLUMNS = 10
 
 @pytest.fixture(scope="module")
 def lengths(workshop):
-    """Characters of the compiled staging model, by format and the type of its ten further columns; None: it has none."""
+    """Characters of the compiled staging model, by format and type of ten further columns."""
     models = {}
     for place, (form, settings) in enumerate(FORMATS.items()):
         feed = f"vendor_long{place}"

@@ -1,6 +1,8 @@
 {%- macro later_baselines(arriving, source) -%}
     {%- set later = [] -%}
-    {%- if not source.batches | map(attribute='baseline_rows') | map('int') | sum -%}
+    {%- if not (source.may_hold_baseline and entity_key(arriving.entity)) -%}
+        {{ return(later) }}
+    {%- elif not source.batches | map(attribute='baseline_rows') | map('int') | sum -%}
         {{ return(later) }}
     {%- endif -%}
     {%- set log = this if is_incremental() else none -%}

@@ -269,10 +269,9 @@ def cases(workshop):
 @pytest.mark.parametrize("table", ROWS)
 def test_rows_are_right(cases, table):
     # Python has no moment before the year 1, which another zone makes of its first day
-    moments = [c.name for c in cases.spark.table(table).schema if c.dataType.typeName() == "timestamp"]
-    found = cases.spark.table(table).withColumns(
-        {name: cases.spark.table(table)[name].cast("timestamp_ntz") for name in moments}
-    )
+    found = cases.spark.table(table)
+    moments = [column.name for column in found.schema if column.dataType.typeName() == "timestamp"]
+    found = found.withColumns({name: found[name].cast("timestamp_ntz") for name in moments})
     assert sorted(map(tuple, found.collect())) == ROWS[table], CASE_OF_TABLE[table]
 
 

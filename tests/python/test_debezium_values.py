@@ -92,7 +92,7 @@ def random_row(picks: random.Random) -> dict:
         "amount": Decimal(picks.choice([whole, picks.randrange(-(10**12), 10**12)])).scaleb(-picks.randrange(5)),
         "counted": whole,
         "at": EPOCH
-        + timedelta(milliseconds=picks.choice([0, -1, 1, 1704448800123, picks.randrange(-(10**12), 10**13)])),
+        + timedelta(milliseconds=picks.choice([0, -1, 1, 1704448800123, picks.randrange(-(10**12), 9 * 10**12)])),
         "born_on": EPOCH.date() + timedelta(days=picks.randrange(-700_000, 2_900_000)),
         "photo": picks.randbytes(picks.choice([0, 1, 2, 3, 3, 6, 9])),
     }

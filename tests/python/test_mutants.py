@@ -128,7 +128,7 @@ OF_FILES = {
     ),
     "old keys are not deleted": (
         f"{STAGING}/parts_of_changes.sql",
-        "then array('change', 'old_key')",
+        "then array('change', 'old key')",
         "then array('change')",
     ),
 }

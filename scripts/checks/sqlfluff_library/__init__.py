@@ -103,6 +103,7 @@ _context = {
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
     "is_incremental": lambda: BUILD != "first",
     "run_query": _answer,
+    "var": lambda name, default=None: default,
     "log": lambda *words, **options: "",
     "adapter": SimpleNamespace(
         get_relation=lambda *place: RelationEmulator(place[-1]), get_columns_in_relation=lambda relation: []

@@ -13,7 +13,7 @@
         `{{ column }}`,
         {%- endfor %}
         {%- for column in values %}
-        get(`folded rows`, `living parts`[{{ loop.index0 }}].`row number`).`{{ column }}` as `{{ column }}`,
+        get(`folded rows`, get(`living parts`, {{ loop.index0 }})['row number'])['{{ column }}'] as `{{ column }}`,
         {%- endfor %}
         {%- for column in of_latest %}
         `latest change`.`{{ column }}`,

@@ -49,7 +49,13 @@ end
                     document.source_timestamp,
                     document.read_timestamp,
                     document.sort_keys,
-                    document.source_metadata.*
+                    document.source_metadata.change_type,
+                    document.source_metadata.scn,
+                    document.source_metadata.rs_id,
+                    document.source_metadata.ssn,
+                    document.source_metadata.lsn,
+                    document.source_metadata.log_file,
+                    document.source_metadata.log_position
                 ) as metadata
             from (
                 {{- json_records(records, 'struct<

@@ -1,7 +1,8 @@
 {% test has_current_rows_of(model, view, valid_to='valid_to') %}
 
 {%- set current = _relation_beside(model, view) -%}
-{%- set columns = (adapter.get_columns_in_relation(current) | map(attribute='name') | list if execute) or ['at parse time'] -%}
+{%- set found = adapter.get_columns_in_relation(current) | map(attribute='name') | list if execute -%}
+{%- set columns = found or ['at parse time'] -%}
 {%- set names = _version_names(columns) if valid_to == 'valid_to' else columns -%}
 
 with

@@ -15,10 +15,8 @@ new_records as (
     select
         source_file,
         source_line,
+        {{ types_of_record(feed) if units else 'null' }} as types,
         {{ carried_fields(feed) | indent(8) }} as carried
-        {%- if units %},
-        {{ types_of_record(feed) | indent(8) }} as types
-        {%- endif %}
     from {{ source(feed, table) }}
     where
         entry = 'record'

@@ -24,6 +24,23 @@ def _raise(message):
     raise ValueError(message)
 
 
+class _Row(list):
+    """A row of an answer, whose columns have any name; no baseline has arrived."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name.startswith(("least ", "greatest ")):  # of a key, for which there is no literal
+            return None
+        return 0 if name == "baseline_rows" else self[0]
+
+
+class _Model(RelationEmulator):
+    """`model`: the relation that a generic test is of, and the node that is rendered."""
+
+    sources = []
+
+
 def _answer(statement):
     """Answer a query of a macro with a row of numbers; in an idle build with zeros, and `limit 1` with no row.
 
@@ -34,8 +51,8 @@ def _answer(statement):
         columns = next(model["columns"] for model in _declared("models") if model["name"] == relation)
         return SimpleNamespace(rows=[[column["name"], column.get("data_type", "string")] for column in columns])
     if BUILD != "idle":
-        return SimpleNamespace(rows=[[1, 1, 1, 1]], columns=[SimpleNamespace(values=lambda: [0])])
-    rows = [] if statement.endswith("limit 1") else [[0, 0, 0, 0]]
+        return SimpleNamespace(rows=[_Row([1, 1, 1, 1])], columns=[SimpleNamespace(values=lambda: [0])])
+    rows = [] if statement.endswith("limit 1") else [_Row([0, 0, 0, 0])]
     return SimpleNamespace(rows=rows, columns=[SimpleNamespace(values=list)])
 
 
@@ -64,6 +81,7 @@ def _model(declared):
         "columns": {column["name"]: column for column in columns},
         # no history of the examples is of a publish group
         "depends_on": {"nodes": []},
+        "sources": [["", ""]],
     }
 
 
@@ -113,7 +131,7 @@ _context = {
         sources=dict(table for source in _declared("sources") for table in _sources(source)),
     ),
     # the arguments of generic tests
-    "model": RelationEmulator("customers"),
+    "model": _Model("customers"),
     "export": RelationEmulator("stg_exports_user1__customers"),
     "key": ["customer_id", "name"],
     "columns": ["balance", "born_on"],
@@ -124,6 +142,7 @@ _context = {
     "feed": "dms_stock",
     "table": "stock_levels",
     "entity": "stock_levels",
+    "source_table": "stock_levels",
 }
 _load_macros(_context)
 globals().update(_context)

@@ -87,11 +87,9 @@ case when is_baseline then {{ lowest_sequence() }} else position end
                 select
                     *,
                     -- columns that are not read as they stand, and the scale or unit that is declared
-                    map(
-                        {%- for field, kind, detail in decoded %}
-                        {{ sql_text(field) }}, '{{ kind }}{{ ' ' ~ detail if detail is not none }}'{{ ',' if not loop.last }}
-                        {%- endfor %}
-                    ) as declared
+                    map({% for field, kind, detail in decoded -%}
+                        {{ sql_text(field) }}, '{{ kind }}{{ ' ' ~ detail if detail is not none }}'{{ ', ' if not loop.last }}
+                    {%- endfor %}) as declared
                 from (
                     {{- images | indent(16) }}
                 )

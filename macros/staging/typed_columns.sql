@@ -3,7 +3,6 @@
     {%- set key = entity_key(entity) -%}
     {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
     {%- set typed_names = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='name') | list -%}
-    {%- set types = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='data_type') | list -%}
     {%- set key_places = [] -%}
     {%- for name in typed_names if name in key -%}
         {%- do key_places.append(typed_names.index(name)) -%}
@@ -18,8 +17,7 @@
                     when misfit is not null and (not change_type <=> 'delete'
                     {{- ' or place in (' ~ key_places | join(', ') ~ ')' if key_places }})
                         then concat(
-                            get(array({{ _quoted(typed_names) }}), place), ' = ', to_json(array(misfit)),
-                            ' does not fit ', get(array({{ _quoted(types) }}), place)
+                            get({{ _of_types(1) }}, place), ' = ', to_json(array(misfit)), ' does not fit ', get({{ _of_types(2) }}, place)
                         )
                 end
             ))
@@ -59,6 +57,11 @@
             ) as misfit_texts
         from {{ _with_carried_fields(delivered, columns) | indent(12) if has_present else delivered }}
     )
+{%- endmacro -%}
+
+{%- macro _of_types(group) -%}
+    {#- names (1) or types (2) of the columns that are no texts: their type has both -#}
+regexp_extract_all(typeof(typed), '[<,]([^<,:]+):(?!string)([a-z_]+([(]\\d+,\\d+[)])?)', {{ group }})
 {%- endmacro -%}
 
 {%- macro _with_carried_fields(delivered, columns) -%}

@@ -556,8 +556,12 @@ DEBEZIUM = {
     ),
     "17-tombstone": ([[debezium("c", 1, "a", "1"), debezium("d", 2, "a"), lambda case: "null"]], {}),
     "19-snapshot-row-after-changes": (
-        [[debezium("u", 5, "a", "5")], [debezium("r", 99, "a", "snapshot", snapshot="true")]],
+        [[debezium("u", 5, "a", "5")], [debezium("r", 3, "a", "snapshot", snapshot="true")]],
         {"a": ("5", "o")},
+    ),
+    "19-snapshot-row-read-after-a-change": (
+        [[debezium("u", 5, "a", "5")], [debezium("r", 99, "a", "snapshot", snapshot="true")]],
+        {"a": ("snapshot", "o")},
     ),
     "29-unknown-operation": ([[debezium("c", 1, "a", "1"), debezium("m", 2, "a", "2")]], {"a": ("1", "o")}),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fleet_of import PER_TABLE
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 PROJECT = Path(__file__).parents[2]
 FEW, MANY = 20, 200

@@ -273,7 +273,7 @@ def whole_path(workshop, entity: str, key: list[str], names: list[str], is_parti
 WORDS = list(dict.fromkeys(INTERNAL + STORED + OF_SQL + OTHER_LETTERS))
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("entity", "key", "is_partial"),
     in_soak_but(
@@ -307,7 +307,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_name_that_is_not_kept_apart_is_noticed(workshop, fault):
     """The control: with one name as it was, the same table is not built."""

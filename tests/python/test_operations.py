@@ -5,7 +5,7 @@ from highwater.add_table import render
 from highwater.replay import replay
 from highwater.tables import count_anew
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 FEED = "debezium_docks"
 LISTED = [("boxes", [(FEED, "boxes")]), ("pallets", [(FEED, "pallets")])]

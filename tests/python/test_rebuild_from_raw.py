@@ -7,7 +7,7 @@ from highwater.errors import CheckError, UsageError
 from highwater.rebuild import rebuild_from_raw
 from highwater.replay import replay
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 FEED = "debezium_clocks"
 WRONG, RIGHT, DROPPED = "mistaken", "declared", "dropped"

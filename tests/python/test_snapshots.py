@@ -12,7 +12,7 @@ from highwater.declarations import append_epoch
 from highwater.errors import UsageError
 from highwater.resync import resync
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 DMS, DATASTREAM, BASELINE = "dms_loads", "datastream_loads", "baseline_loads"
 TABLES = {

@@ -19,7 +19,7 @@ def rows_of(workshop, table: str, columns: list[str]) -> dict:
     return {row["id"]: [row[name] for name in columns] for row in workshop.spark.table(table).collect()}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize("width", in_soak_but([600], [600, 1000]))
 def test_a_wide_table_is_compiled_in_seconds_and_built(workshop, width):
     table = f"wide_{width}"

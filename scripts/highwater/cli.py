@@ -122,6 +122,8 @@ def build(hold, arguments):
                 "dbt has nothing to do. To run it all the same: highwater dbt build"
             )
             click.echo("\n" + last["summary"])
+            if undecided:
+                raise CheckError("\n".join(undecided))
             return
         last_build.forget()
         if hold:

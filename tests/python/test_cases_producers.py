@@ -108,6 +108,12 @@ TABLES = {
             POSTGRES,
         )
     ],
+    "dms-no-supplement": [
+        ("dms_nosup.parts", "dms_nosup/parts", "id:int", strings("a", "b"), "dms-csv", {"no_supplement": "<absent>"})
+    ],
+    "dms-without-quotes": [
+        ("dms_noquotes.sayings", "dms_noquotes/sayings", "id:int", "said:string", "dms-csv", {"rfc4180": "false"})
+    ],
     "dms-oracle-number-decimal38": [
         ("dms_ora3.rated", "dms_ora3/accounts", "ACCOUNT_ID:bigint", "QTY:int,RATE:decimal(10,2)", "dms-parquet", None)
     ],
@@ -223,6 +229,8 @@ ROWS = {
         (7, *[at(9999, 12, 31, 23, 59, 59, 999999)] * 2, date(9999, 12, 31)),
     ],
     "docs": [(1, "t2", "long text", "[1,2,3]", '{"a":"1"}', '["0e37df36-f698-11e6-8dd4-cb9ced3df976"]', '["x"]')],
+    "parts": [(1, "a2", "b"), (2, "c", None)],
+    "sayings": [(1, 'say "hi"'), (2, '"')],
     "rated": [(101, 9, Decimal("0.75")), (102, 8, Decimal("1.25")), (103, None, Decimal("2.00"))],
     "machines": [(1, "D"), (2, "MUL"), (3, "I"), (4, None)],
     "sizes": [(1, 5, "x", "y")],

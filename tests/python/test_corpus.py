@@ -358,7 +358,8 @@ def typed(row: dict) -> dict:
 
 
 class Debezium(Format):
-    name, format, settings, is_partial = "debezium", "debezium-json", {"connector": "mysql"}, True
+    name, format, is_partial = "debezium", "debezium-json", True
+    settings = {"connector": "mysql", "decimals": "precise", "binary": "base64", "times": "microseconds"}
     WORDS = {"c": "insert", "u": "update", "d": "delete", "r": "insert"}
 
     def image(self, row):
@@ -395,9 +396,7 @@ class Debezium(Format):
     def sequence(self, op, source):
         if op == "r":
             return None
-        row = source.get("row")
-        log = str(source.get("file")).split(".")[-1]
-        return digits(log), digits(source.get("pos")), 0 if row is None else digits(row)
+        return digits(str(source.get("file")).split(".")[-1]), digits(source.get("pos"))
 
     def value(self, name, value):
         text = None if value is None else strict.as_text(value) if name in "ndt" else None
@@ -412,7 +411,8 @@ class Debezium(Format):
 
 
 class DebeziumFlattened(Debezium):
-    name, settings = "debezium_flattened", {"connector": "mysql", "form": "flattened", "decimals": "string"}
+    name = "debezium_flattened"
+    settings = {**Debezium.settings, "form": "flattened", "decimals": "string"}
 
     def line(self, picks, operation, position, row):
         document = self.image(row) | {"n": row["n"]}
@@ -423,7 +423,7 @@ class DebeziumFlattened(Debezium):
     def read(self, record, header):
         document = strict.json_document(record)
         operation = word(self.WORDS, document.get("__op"))
-        source = {name: document.get(f"__{name}") for name in ("file", "pos", "row")}
+        source = {name: document.get(f"__{name}") for name in ("file", "pos")}
         return operation, document, self.sequence(document["__op"], source)
 
     def value(self, name, value):

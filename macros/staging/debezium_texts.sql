@@ -30,7 +30,7 @@ transform_values(
         {%- elif type.startswith('decimal') -%}
             {%- do decoded.append([column.field, 'number', _decimal_digits(type)[1]]) -%}
         {%- elif type in ('tinyint', 'smallint', 'int', 'bigint') -%}
-            {%- do decoded.append([column.field, 'number', 0]) -%}
+            {%- do decoded.append([column.field, 'number', '0 integer']) -%}
         {%- elif type in ('float', 'double') -%}
             {%- do decoded.append([column.field, 'number', none]) -%}
         {%- elif type in ('timestamp', 'timestamp_ntz') -%}
@@ -64,12 +64,12 @@ get(transform(
         {%- if decimals in ('string', 'double') %}
         else struct(string(value) as plain, string(null) as encoded, int(null) as scale)
         {%- else %}
-        {%- if decimals != 'precise' %}
-        when not (length(string(value)) % 4 = 0 and string(value) rlike '^[A-Za-z0-9+/]+={0,2}$')
+        {#- a setting of decimals says nothing of columns that are none -#}
+        {%- set others = "(declared[field] = 'number' or declared[field] like '% integer') and " if decimals == 'precise' else '' %}
+        when {{ others }}not (length(string(value)) % 4 = 0 and string(value) rlike '^[A-Za-z0-9+/]+={0,2}$')
             then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
-        when string(value) rlike '^[+]?[0-9]+$'
+        when {{ others }}string(value) rlike '^[+]?[0-9]+$'
             then struct(concat('digits or base64, declare `decimals`: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
-        {%- endif %}
         when declared[field] = 'number'
             then struct(concat('base64 without its scale, declare a decimal: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
         else struct(string(value) as plain, string(value) as encoded, int(split_part(declared[field], ' ', 2)) as scale)

@@ -35,6 +35,10 @@
     {%- if truncates and arriving.rows > 0 -%}
         {%- do _find_truncates(arriving) -%}
     {%- endif -%}
+    {%- if not is_incremental() or arriving.rows > 0 -%}
+        {#- `highwater build` listens -#}
+        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log') -%}
+    {%- endif -%}
     {{ return(arriving) }}
 {%- endmacro -%}
 

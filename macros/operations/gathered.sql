@@ -98,6 +98,8 @@
     {%- if adapter.get_relation(none, this.schema, ref('ledger').identifier) is none -%}
         {{ return([]) }}
     {%- endif -%}
+    {#- A table that the project no longer declares has no log to ask. -#}
+    {%- set declared = logged_tables() | map(attribute='entity') | list -%}
     {{ return(run_query(
         "select ledger.table_name, ledger.feed, coalesce(max(gathered.landing_batch), 0) as mark,"
         ~ " max(ledger.landing_batch) as newest, sum(ledger.rejected) as rejected, sum(ledger.tied) as tied"
@@ -106,7 +108,7 @@
         ~ " and gathered.table_name = ledger.table_name"
         ~ " where ledger.landing_batch > coalesce(gathered.landing_batch, 0)"
         ~ " group by ledger.table_name, ledger.feed order by 1, 2"
-    ).rows) }}
+    ).rows | selectattr('table_name', 'in', declared) | list) }}
 {%- endmacro -%}
 
 {%- macro _newest_batches(raw_table, mark) -%}

@@ -32,7 +32,11 @@
 {%- endmacro -%}
 
 {%- macro _batches_of_part(part) -%}
-    table_name = '{{ part.table_name }}' and feed = '{{ part.feed }}' and landing_batch > {{ part.mark }} and landing_batch <= {{ part.newest }}
+    table_name = '{{ part.table_name }}' and {{ _batches_in_log(part) }}
+{%- endmacro -%}
+
+{%- macro _batches_in_log(part) -%}
+    feed = '{{ part.feed }}' and landing_batch > {{ part.mark }} and landing_batch <= {{ part.newest }}
 {%- endmacro -%}
 
 {%- macro _rejected_rows(part) -%}
@@ -54,9 +58,7 @@
     left join {{ ref('rejection_reasons') }} as rejection_reasons
         on log.rejection_reason = rejection_reasons.rejection_reason
     where
-        log.feed = '{{ part.feed }}'
-        and log.landing_batch > {{ part.mark }}
-        and log.landing_batch <= {{ part.newest }}
+        {{ _batches_in_log(part) }}
         and log.rejection_reason is not null
         and not log.is_derived
 {%- endmacro -%}
@@ -67,9 +69,7 @@
         source_line
     from {{ ref(part.table_name ~ '_changes') }}
     where
-        feed = '{{ part.feed }}'
-        and landing_batch > {{ part.mark }}
-        and landing_batch <= {{ part.newest }}
+        {{ _batches_in_log(part) }}
         and rejection_reason is null
         and source_file is not null
 {%- endmacro -%}

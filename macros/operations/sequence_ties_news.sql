@@ -30,9 +30,7 @@
         landed_at
     from {{ ref(part.table_name ~ '_changes') }}
     where
-        feed = '{{ part.feed }}'
-        and landing_batch > {{ part.mark }}
-        and landing_batch <= {{ part.newest }}
+        {{ _batches_in_log(part) }}
         and is_tied
 {%- endmacro -%}
 

@@ -53,6 +53,12 @@
     {{ return('(select * from ' ~ relation ~ ' where ' ~ where ~ ')' if where else relation) }}
 {%- endmacro -%}
 
+{%- macro _readable_rows(export, where, has_reasons) -%}
+    {#- A row of an export that could not be read has NULLs in the place of values, and equals nothing. -#}
+    {%- set conditions = (['rejection_reason is null'] if has_reasons else []) + (['(' ~ where ~ ')'] if where else []) -%}
+    {{ return(_rows_where(export, conditions | join(' and '))) }}
+{%- endmacro -%}
+
 {%- macro _with_names_of_the_source(export, model) -%}
     {#- A staging model of an entity has its columns by their names inside the project, beside the project's own. -#}
     {%- set names = [(export.identifier if export.identifier is defined else '').split('__')[1:] | join('__'), model.name] if execute and model else [] -%}

@@ -13,12 +13,15 @@
 {%- macro _plan_of_table(model, test) -%}
     {%- set arguments = test.test_metadata.kwargs -%}
     {%- set export = graph.nodes[test.depends_on.nodes | reject('eq', model.unique_id) | first] -%}
-    {%- set source = namespace(feed=none, table=none, raw=none, positions=none) -%}
+    {%- set source = namespace(feed=none, table=none, raw=none, positions=none, exports=none) -%}
     {%- for id in export.depends_on.nodes if id in graph.sources -%}
         {%- set source.feed = graph.sources[id].source_name -%}
         {%- set source.table = graph.sources[id].config.get('meta', {}).get('source_table', graph.sources[id].name) -%}
         {%- set source.raw = graph.sources[id].relation_name -%}
         {%- set source.positions = graph.sources[id].source_meta.get('feed', {}).get('positions') -%}
+        {%- set source.exports = _delivered_exports(
+            api.Relation.create(schema=graph.sources[id].schema, identifier=graph.sources[id].identifier), source.table
+        ) -%}
     {%- endfor -%}
     {%- set key = arguments.get('key') -%}
     {%- set where = test.config.get('where') -%}
@@ -38,7 +41,7 @@
     {%- set has_history = has_log and source.positions and entity_key(model.name) -%}
     {%- set is_feed = source.feed is not none -%}
     {%- set sensitive = _sensitive_columns(lake, names) -%}
-    {%- set readable = _rows_where(truth, 'rejection_reason is null' ~ (' and (' ~ where ~ ')' if where else '')) if is_feed else _rows_where(truth, where) -%}
+    {%- set readable = _readable_rows(truth, where, is_feed) -%}
     {#- the rows of the lake are those of the table, or those as of a position: a view has them -#}
     {%- set compared = '{lake_rows}' -%}
     {%- set plan = {
@@ -54,9 +57,10 @@
         'feed': source.feed,
         'source_table': source.table,
         'raw': source.raw | string if source.raw else none,
+        'exports': source.exports,
         'positions': source.positions,
         'log': log | string if has_log else none,
-        'log_key': _log_key(model.name) if has_history else {},
+        'log_key': _log_key(model.name) if has_log and entity_key(model.name) else {},
         'sequence': sequence_of_position('position', source.positions) if source.positions else none,
         'rows_at_position': _rows_at_position(model, marks.position) if has_history else none,
         'rows_of_log': rows_as_of(log, model.name, sequence=marks.position) if has_history else none,

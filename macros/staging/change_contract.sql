@@ -39,7 +39,7 @@
             when 'null_key' then {{ sql_text('the key is ' ~ key | join(', ')) }}
             {%- endif %}
             -- `code: what was found`
-            else regexp_replace(problem, '^\\\\w+(: )?', '')
+            else regexp_replace(problem, '^\\w+(: )?', '')
         end as rejection_detail,
         case when rejection_reason is not null then record end as record
     from (

@@ -2,17 +2,17 @@
 
 import json
 import re
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 from jinja2 import Environment, PackageLoader
 
-from highwater.columns import VERSIONED, Column, contract, parse_columns
+from highwater.columns import VERSIONED, Column, contract, in_docs, parse_columns
 from highwater.errors import UsageError
 from highwater.feeds import FAST_LOADER, FORMATS, NAME, declared_feeds, jinja_text, plain_text, sql_text
 from highwater.formats import TABLE_IN_FOLDERS
+from highwater.printable import in_shell
 from highwater.rebuild import log_of
 
 LOGGED = ["verdict", "is_tied", "is_new_key", "log_batch"]
@@ -94,7 +94,7 @@ def render(name: str, **values) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    jinja.filters |= {"yaml": in_yaml, "sql": in_sql, "sql_text": sql_text, "jinja": jinja_text}
+    jinja.filters |= {"yaml": in_yaml, "sql": in_sql, "sql_text": sql_text, "jinja": jinja_text, "docs": in_docs}
     return jinja.get_template(name).render(**values)
 
 
@@ -287,7 +287,7 @@ def declaring(feed: str, source_table: str) -> str:
     """Return the command that declares a table which the source calls so, but for its columns."""
     name = re.sub("[^a-z0-9]+", "_", source_table.lower()).strip("_")
     name = (name if NAME.fullmatch(name) else f"t_{name}".rstrip("_"))[:63]
-    told = "" if name == source_table else f" --source-table {shlex.quote(source_table)}"
+    told = "" if name == source_table else f" --source-table {in_shell(source_table)}"
     return f"highwater add-table {feed}.{name}{told}"
 
 

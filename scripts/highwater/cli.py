@@ -5,9 +5,25 @@ import sys
 import click
 
 from highwater.errors import CheckError, UsageError, leave_with_the_sentence
+from highwater.faults import doing, keep_the_terminal_clean, trouble_of_one
+from highwater.printable import ShownStream, printable
 
 
-@click.group("highwater", context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands; what goes wrong in one of them knows its name."""
+
+    def invoke(self, context):
+        """Run the command of a context."""
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            raise UsageError("nobody reads the output any more.") from None
+        except Exception:
+            with doing(f"highwater {context.invoked_subcommand}"):
+                raise
+
+
+@click.group("highwater", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def commands():
     """Exact current-state tables from any change feed, on dbt, Spark and Delta Lake."""
     from highwater.project import enter_project
@@ -32,10 +48,12 @@ def _feeds(names: tuple[str, ...]):
     return {name: feed for name, feed in feeds.items() if not names or name in names}
 
 
-def _land(spark, feeds) -> tuple[dict[str, int], list[str]]:
+def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str]]:
     """Land the feeds, each with its summary line; a feed that fails does not keep the others from landing.
 
-    Returns: the number of the newest batch of each feed, and what to do about files that have changed.
+    Returns: number and time of the newest batch of each feed, what to do about files that have changed, and what kept
+        feeds from landing.
+    Raises: what leaves nothing that the others could do either: Java has ended, or a disk is full.
     """
     from highwater.add_table import declaring
     from highwater.formats import FORMATS
@@ -44,20 +62,25 @@ def _land(spark, feeds) -> tuple[dict[str, int], list[str]]:
     failures, newest, changed = [], {}, []
     for feed in feeds.values():
         try:
-            landed = land(spark, feed)
-        except CheckError as error:
-            failures.append(str(error))
+            with doing(f"landing {feed.name}"):
+                landed = land(spark, feed)
+        except Exception as error:
+            failures.append(trouble_of_one(error))
             click.echo(f"{feed.name}: failed")
             continue
-        newest[feed.name] = landed.newest_batch
+        newest[feed.name] = landed.newest
         if FORMATS[feed.format].is_delivered:
             click.echo(str(landed))
+        if landed.is_gone:
+            click.echo(f"warning: the folder {feed.name}/, of which files have landed, is not there any more", err=True)
+        if landed.gone_back:
+            click.echo(f"warning: {landed.gone_back}", err=True)
         for file in landed.changed:
             changed.append(changed_file(feed, file))
             click.echo(f"warning: {changed[-1]}", err=True)
         for folder in landed.undeclared:
             click.echo(
-                f"warning: {feed.name}/{folder}/ is no declared table of the feed; its files are not read. "
+                f"warning: {feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
                 f"Declare it with: {declaring(feed.name, folder)}",
                 err=True,
             )
@@ -67,9 +90,7 @@ def _land(spark, feeds) -> tuple[dict[str, int], list[str]]:
                 f"{_in_words(first)} has its name. Declare it with: {declaring(feed.name, name)}",
                 err=True,
             )
-    if failures:
-        raise CheckError("\n".join(failures))
-    return newest, changed
+    return newest, changed, failures
 
 
 def _in_words(table) -> str:
@@ -87,11 +108,14 @@ def land(feeds, skip):
     from highwater.spark import session
 
     declared = _feeds(feeds)
+    landing.require_landing_folder(declared.values())
     with lease("highwater land"):
         if skip:
             click.echo(landing.skip(session(), declared, skip))
         else:
-            _land(session(), declared)
+            *_, failures = _land(session(), declared)
+            if failures:
+                raise CheckError("\n".join(failures))
 
 
 @commands.command(context_settings={"ignore_unknown_options": True})
@@ -105,14 +129,20 @@ def build(hold, arguments):
     When nothing has landed and nothing in the project has changed since the last build that succeeded, dbt is not
     started; `highwater dbt build` starts it in any case.
     """
-    from highwater import dbt, last_build, publish
+    from highwater import dbt, last_build, publish, rejections
+    from highwater.landing import require_landing_folder
     from highwater.new_fields import add_new_fields
     from highwater.project import lease
     from highwater.spark import session
 
     declared = _feeds(())
+    require_landing_folder(declared.values())
+    rejections.check_thresholds()
     with lease("highwater build"):
-        newest, undecided = _land(session(), declared)
+        newest, changed, undecided = _land(session(), declared)
+        for failure in undecided:  # told at the end too, behind what dbt says
+            click.echo(f"warning: {failure}", err=True)
+        undecided += changed
         add_new_fields(session())
         dbt.set_defaults()
         mark, last = last_build.fingerprint(list(arguments), newest), last_build.remembered()
@@ -130,11 +160,15 @@ def build(hold, arguments):
             status = publish.build_held(session(), list(arguments))
         else:
             status = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)])
+        rejected = rejections.of_build(session(), dbt.appended) if status < 2 else []
+        troubles = [trouble for found in rejected for trouble in rejections.troubles_of(found)]
         if status:
+            for line in [*(f"{r.entity}: {line}" for r in rejected for line in rejections.lines_of(r)), *troubles]:
+                click.echo(line, err=True)
             sys.exit(status)
-        words = last_build.summary(session())
+        words = last_build.summary(session(), rejected)
         click.echo("\n" + words)
-        undecided += dbt.waiting.values()
+        undecided += [*dbt.waiting.values(), *troubles]
         if undecided:
             raise CheckError("\n".join(undecided))
         last_build.remember(mark, words)
@@ -161,13 +195,14 @@ def dbt_command(arguments):
 @commands.command()
 @click.argument("sql")
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table")
-def query(sql, form):
-    """Ask the lake: run SQL and print its rows."""
+@click.option("--unsafe", is_flag=True, help="Run it whatever it does. Nothing keeps another command from writing too.")
+def query(sql, form, unsafe):
+    """Ask the lake: run SQL that reads tables and views, and print its rows."""
     from highwater.query import show
     from highwater.spark import reading_session
 
     with reading_session() as spark:
-        show(spark, sql, form)
+        show(spark, sql, form, unsafe)
 
 
 @commands.command()
@@ -221,7 +256,7 @@ def resync(table, files, read_at):
 @click.argument("table", required=False, callback=_known)
 @click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table")
 def status(table, form):
-    """Say where every table stands, or TABLE: landed, waiting, pending, compacted, rejected."""
+    """Say where every table stands, or TABLE: landed, waiting, pending, compacted, rejected, stale."""
     import json
 
     from highwater.query import show_table
@@ -242,8 +277,11 @@ def status(table, form):
     else:
         if found and found[0]["step"]:
             click.echo(found[0]["step"])
-        columns = ["table", "landed_at", "waiting", "base", "pending", "tombstones", "compacted_at", "rejected", "tied"]
+        columns = ["table", "landed_at", "waiting", "base", "pending", "tombstones", "compacted_at"]
+        columns += ["rejected", "stale", "tied"]
         show_table(columns, [[row[name] for name in columns] for row in found])
+        for told in dict.fromkeys(row["gone_back"] for row in found if row["gone_back"]):
+            click.echo(told)
         for row in found:
             if row["patched_since"]:
                 click.echo(f"a patch of {row['table']} is open since {row['patched_since']} UTC")
@@ -255,7 +293,8 @@ def status(table, form):
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--as-of", metavar="POSITION", help="Compare as of this position of the source, as its feed writes it.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "junit", "html"]), default="table")
-def reconcile(tables, as_of, form):
+@click.option("--repair", "with_repairs", is_flag=True, help="Write what mends each difference; nothing is changed.")
+def reconcile(tables, as_of, form, with_repairs):
     """Compare every table, or TABLES, with its newest export, and say what differs and what could not be checked.
 
     Exit code 0: PASS, all rows are equal. 1: FAIL, some differ. 3: INCONCLUSIVE, something could not be checked.
@@ -266,7 +305,10 @@ def reconcile(tables, as_of, form):
     from highwater.spark import reading_session
 
     with reading_session() as spark:
-        found = reconcile_tables(spark, tables, as_of)
+        try:
+            found = reconcile_tables(spark, tables, as_of, with_repairs)
+        except CheckError as error:  # 1 says that rows differ
+            raise UsageError(str(error)) from error
         if form == "html":
             click.echo(reconcile_page.page(spark, found))
     if form == "json":
@@ -463,7 +505,20 @@ def _refuse_other_settings(table: str, form: str | None, settings: dict[str, str
 
 def main() -> None:
     """Run the command line."""
-    leave_with_the_sentence(commands)
+    keep_the_terminal_clean()
+    if sys.stdout.isatty():
+        sys.stdout = ShownStream(sys.stdout)
+    leave_with_the_sentence(_run)
+
+
+def _run() -> None:
+    try:
+        sys.exit(commands(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        raise KeyboardInterrupt from None
 
 
 if __name__ == "__main__":

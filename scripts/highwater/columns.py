@@ -17,6 +17,7 @@ TYPES = (
     "Types are: string, boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s) of at most 38 digits, "
     "date, timestamp, timestamp_ntz, binary."
 )
+LONGEST_NAME = 255
 UNITS = ("millis", "micros", "nanos")
 WITH_UNIT = ("date", "timestamp", "timestamp_ntz")
 PART = re.compile(
@@ -53,7 +54,7 @@ class Column:
     @property
     def description(self) -> str:
         """The description that is written until somebody writes a better one."""
-        return f"{self.field} at the source."
+        return f"{in_docs(self.field)} at the source."
 
     @property
     def version_name(self) -> str:
@@ -110,9 +111,21 @@ def parse_columns(text: str, others: Iterable[Column] = ()) -> list[Column]:
     return named_columns(parts, others)
 
 
+def as_typed(columns: Iterable[tuple[str, str]]) -> str:
+    """Return (name, type) of columns as `parse_columns` reads them, whatever a name holds."""
+    return ",".join('"' + name.replace('"', '""') + f'":{data_type}' for name, data_type in columns)
+
+
+def in_docs(text: str) -> str:
+    """Return a text as it stands in a description, of which the docs site makes HTML, but no tag and no link of it."""
+    return text.replace("<", "&lt;").replace("](", "]&#40;")
+
+
 def what_is_wrong(field: str, data_type: str, unit: str | None) -> list[str]:
     """Return what is wrong with a column as it was written; nothing, mostly."""
     decimal = DECIMAL.fullmatch(data_type)
+    if len(plain_name(field)) > LONGEST_NAME:
+        return [f"column {field[:20] + '…'!r} has a name of more than {LONGEST_NAME} characters"]
     if not field or "\x00" in field:
         return ["a column has no name" if not field else f"column {field!r} has a character NUL in its name"]
     if not data_type:

@@ -2,7 +2,8 @@
 
 from highwater import dbt
 from highwater.errors import CheckError
-from highwater.rebuild import PENDING, key_of, merged_table
+from highwater.project import require_space
+from highwater.rebuild import PENDING, key_of, merged_table, size_of
 from highwater.spark import quoted
 
 FOLDED = "column_orders"
@@ -39,6 +40,8 @@ def compact(
         return f"{merged}: {rows}{few}; nothing was done."
     if stop_before_rewrite:
         return f"{merged}: {rows} would become base rows ({method}); stopped before the rewrite, nothing was done."
+    if method == "full":
+        require_space(size_of(spark, f"lake.{merged}"), f"compacting {table} in full")
     before = newest_version(spark, f"lake.{merged}")
     operation = ["run-operation", "compact_merged", "--args", f"{{entity: {table}, method: {method}}}", "--quiet"]
     if dbt.run(operation):
@@ -70,14 +73,14 @@ def differing_rows(spark, table: str, version: int) -> int:
     merged = f"lake.{table}_merged"
     columns = [name for name in spark.table(merged).columns if name not in ("is_pending", "is_new")]
     compared = ", ".join(f"array_sort(map_entries({FOLDED}))" if name == FOLDED else quoted(name) for name in columns)
-    same_key = " and ".join(f"pending.{quoted(name)} = base.{quoted(name)}" for name in key_of(table))
+    same_key = " and ".join(f"`pending rows`.{quoted(name)} = `base rows`.{quoted(name)}" for name in key_of(table))
 
     def rows(at=""):
         return f"""(
             select {compared} from {merged}{at} where is_pending
             union all
-            select {compared} from {merged}{at} as base where not is_pending and not exists (
-                select 1 from {merged}{at} as pending where is_pending and {same_key}
+            select {compared} from {merged}{at} as `base rows` where not is_pending and not exists (
+                select 1 from {merged}{at} as `pending rows` where is_pending and {same_key}
             )
         )"""
 

@@ -1,13 +1,19 @@
 """A live database, by the JDBC driver that Spark reads it with."""
 
 import os
+import re
 from contextlib import contextmanager
+from urllib.parse import unquote
 
 from highwater.errors import CheckError, UsageError
 
 DRIVER = "org.postgresql.Driver"
+SECRET = re.compile(r"(pass|pwd|secret|token)\w*\s*=", re.IGNORECASE)
 # what a value looks like as text depends on these
 FORMS_OF_TEXT = (
+    "set search_path = pg_catalog",
+    "set datestyle = 'ISO'",
+    "set lc_monetary = 'C'",
     "set timezone = 'UTC'",
     "set bytea_output = 'hex'",
     "set extra_float_digits = 1",
@@ -19,6 +25,14 @@ def _prefix(feed: str) -> str:
     return f"HIGHWATER_{feed.partition('_')[2].upper()}"
 
 
+def _has_secret(url: str) -> bool:
+    """Return whether a URL carries a password or a user, however it is spelt: `PASSWORD=`, `pass%77ord=`, `u%40db`."""
+    spelt = ""
+    while spelt != url:
+        spelt, url = url, unquote(url)
+    return "@" in url.partition("?")[0] or bool(SECRET.search(url))
+
+
 def connection_settings(feed: str) -> dict[str, str]:
     """Return what Spark's JDBC reader needs to reach the database of a feed, from the environment.
 
@@ -28,7 +42,7 @@ def connection_settings(feed: str) -> dict[str, str]:
     """
     prefix = _prefix(feed)
     url = os.environ.get(f"{prefix}_URL", "")
-    if "password=" in url or "@" in url.partition("?")[0]:
+    if _has_secret(url):
         raise UsageError(
             f"{prefix}_URL carries a user or a password; put them into {prefix}_USER and {prefix}_PASSWORD, "
             "where no log shows them."
@@ -85,6 +99,8 @@ class Database:
             yield
         except Py4JJavaError as error:
             words = " ".join((error.java_exception.getMessage() or "no reason given").split())
+            password = os.environ.get(f"{_prefix(self.feed)}_PASSWORD")
+            words = re.sub(rf"(?<!\w){re.escape(password)}(?!\w)", "…", words) if password else words
             raise CheckError(f"the database of {self.feed} says: {words}") from None
 
     def run(self, sql: str, *parameters) -> int:

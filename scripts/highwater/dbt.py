@@ -1,10 +1,15 @@
 """dbt in this process, on the session that landing uses too."""
 
+import contextlib
 import os
 import re
+import sys
 from pathlib import Path
 
 import click
+
+from highwater.faults import java_has_ended, masked, without_trace, write_down
+from highwater.printable import ShownStream, printable
 
 WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
 
@@ -15,13 +20,52 @@ CHECKS_OF_DATA_ONLY = [*WITHOUT_UNIT_TESTS, "--exclude", TESTS_OF_MACROS]
 
 # what the logs of this process have said of tables that wait for a declaration, by table
 waiting: dict[str, str] = {}
+# the first batch of each log that they appended, by table
+appended: dict[str, int] = {}
 
 
 def hear(event) -> None:
-    """Keep the warning of a log, one of dbt's events, that its table waits (macro later_baselines)."""
+    """Keep what a log says by dbt's events: that its table waits (macro later_baselines), which batch it appends.
+
+    From the first event of an invocation on, the terminal gets reasons in place of traces.
+    """
+    if event.info.name == "MainReportVersion":
+        _shorten_what_is_printed()
     said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) waits: ", event.data.msg)
     if said:
         waiting[said[1]] = event.data.msg
+    said = event.info.name == "JinjaLogDebug" and re.fullmatch(r"(\w+) appends batch (\d+) of its log", event.data.msg)
+    if said:
+        appended.setdefault(said[1], int(said[2]))
+
+
+def _shorten_what_is_printed() -> None:
+    """Let dbt print the reason of an error and not Java's trace, which goes to the log of the lake; see faults."""
+    from dbt_common.events.event_manager_client import get_event_manager
+
+    for logger in get_event_manager().loggers:
+        logger.scrubber = _masking(logger.scrubber)
+        if logger.name == "stdout_log":
+            logger.scrubber = _shortening(logger.scrubber)
+            logger.filter = _without_stacks(logger.filter)
+
+
+def _masking(scrubber):
+    return lambda text: masked(scrubber(text))
+
+
+def _shortening(scrubber):
+    def shortened(text: str) -> str:
+        short = without_trace(text)
+        if short != text:
+            write_down("dbt says", text)
+        return scrubber(short)
+
+    return shortened
+
+
+def _without_stacks(passes):
+    return lambda event: event.info.name != "MainStackTrace" and passes(event)
 
 
 def set_defaults() -> None:
@@ -37,18 +81,42 @@ def run(arguments: list[str]) -> int:
 
     Arguments:
         arguments: as typed behind `dbt`.
-    Returns: 0 done, 1 a model or test failed, 2 dbt could not do it.
+    Returns: 0 done, 1 a model or test failed, 2 dbt could not do it and has said so.
+    Raises: what dbt did not foresee, a full disk or a signal for example.
     """
     from dbt.cli.main import dbtRunner
+    from dbt_common.exceptions import DbtBaseException
 
     set_defaults()
-    result = dbtRunner(callbacks=[hear]).invoke(arguments)
+    with contextlib.redirect_stdout(ShownStream(sys.stdout)):
+        result = dbtRunner(callbacks=[hear]).invoke(arguments)
     if result.exception is not None:
+        if not isinstance(result.exception, DbtBaseException):
+            raise result.exception
         return 2
+    if not result.success and java_has_ended():
+        raise RuntimeError("dbt could not go on")
+    if "docs" in arguments and "generate" in arguments:
+        close_static_page(Path(os.environ.get("DBT_TARGET_PATH", "target")))
     for row in failing_rows(result, "has_declared_fields"):
         message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
-        click.echo(message, err=True)
+        click.echo(printable(message), err=True)
     return 0 if result.success else 1
+
+
+def close_static_page(target: Path) -> None:
+    """Keep the data of the docs in one file from ending the script that they stand in: no name is read as HTML.
+
+    Arguments:
+        target: the folder that dbt has written to; without the page nothing is done.
+    """
+    page = target / "static_index.html"
+    if not page.exists():
+        return
+    html = page.read_text()
+    for data in ((target / name).read_text() for name in ("manifest.json", "catalog.json")):
+        html = html.replace(data, data.replace("<", "\\u003c"))
+    page.write_text(html)
 
 
 def failing_rows(result, test: str):
@@ -74,12 +142,12 @@ def _where(row: dict) -> str:
 
 
 def _what_to_do(row: dict) -> str:
-    from highwater.add_table import column_in_other_letters
+    from highwater.add_table import column_in_other_letters, in_yaml
 
     column = column_in_other_letters(row["entity"], row["field"])
     if column is None or not row["records"]:
         return ""
     return (
         f" {column.field} is: in {row['entity']}_changes.yml, give the column {column.name} "
-        f"config: {{meta: {{field: {row['field']}}}}}, then: highwater replay {row['entity']}"
+        f"config: {{meta: {{field: {in_yaml(row['field'])}}}}}, then: highwater replay {row['entity']}"
     )

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import yaml
 
+from highwater.add_table import IN_JINJA, NOT_IN_YAML, in_yaml
 from highwater.errors import UsageError
-from highwater.feeds import FAST_LOADER
+from highwater.feeds import FAST_LOADER, plain_text
 from highwater.rebuild import declaration_of
 
 
@@ -28,7 +29,8 @@ def epochs_of(feed: str) -> tuple[dict, list[dict]]:
     document = yaml.load(sources_file(feed).read_text(), FAST_LOADER)
     (source,) = (source for source in document["sources"] if source["name"] == feed)
     settings = source["config"]["meta"]["feed"]
-    return settings, settings.get("epochs") or []
+    epochs = settings.get("epochs") or []
+    return settings, [{name: plain_text(v) if isinstance(v, str) else v for name, v in each.items()} for each in epochs]
 
 
 def append_epoch(feed: str, epoch: dict) -> Path | None:
@@ -84,6 +86,8 @@ def _value(mapping, name: str):
 
 def _in_flow(epoch: dict) -> str:
     def text(value):
+        if IN_JINJA.search(str(value)) or NOT_IN_YAML.search(str(value)):
+            return in_yaml(value)
         return json.dumps(value, ensure_ascii=False) if value is True or not str(value).isidentifier() else value
 
     return "{" + ", ".join(f"{name}: {text(value)}" for name, value in epoch.items()) + "}"

@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 
 from highwater import landing
 from highwater.add_table import add_table, logged_tables
+from highwater.columns import as_typed
 from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds
@@ -43,6 +44,7 @@ CAPTURES = """
         key_columns text not null,
         enabled_at timestamptz not null default clock_timestamp(),
         disabled_at timestamptz,
+        landed bigint,
         primary key (table_schema, table_name)
     )
 """
@@ -58,11 +60,56 @@ CHANGELOG = """
     )
 """
 
+# One text for each value, of a capture and of an export: that of PostgreSQL's JSON. What is JSON itself keeps its own
+# letters: a NULL in it is none of the column, and a text has quotes.
+TEXTS = """
+    select
+        attname,
+        attnum,
+        is_json,
+        case
+            when is_json then format('%s.%I::text', '{row}', attname)
+            else format('to_jsonb(%s.%I) #>> {nothing}', '{row}', attname)
+        end as value
+    from (
+        select
+            attname,
+            attnum,
+            coalesce(nullif(typbasetype, 0), pg_type.oid)
+            in ('json'::regtype, 'jsonb'::regtype, 'json[]'::regtype, 'jsonb[]'::regtype) as is_json
+        from pg_attribute
+        inner join pg_type on pg_type.oid = atttypid
+        where attrelid = {relation} and attnum > 0 and not attisdropped
+    ) as columns_of_table
+"""
+NOTHING = "''{}''"
+
+# What a trigger records of a row whose columns may be JSON: it looks at them as they are now.
+IMAGE_OF = f"""
+    create function highwater.image_of(own anyelement, relation oid) returns jsonb language plpgsql stable as $image$
+    declare
+        names text;
+        texts text;
+        image jsonb;
+    begin
+        select string_agg(quote_literal(attname), ', ' order by attnum), string_agg(value, ', ' order by attnum)
+        into names, texts
+        from ({TEXTS.format(row="($1)", relation="relation", nothing=NOTHING)}) as texts_of_columns
+        having bool_or(is_json);
+        if texts is null then
+            return to_jsonb(own);
+        end if;
+        execute 'select jsonb_object(array[' || names || '], array[' || texts || '])' into image using own;
+        return image;
+    end
+    $image$
+"""
+
 RECORD_CHANGE = """
             insert into {changelog} (change_type, row_before, row_after) values (
                 lower(tg_op),
-                case when tg_op <> 'INSERT' then to_jsonb(old) end,
-                case when tg_op <> 'DELETE' then to_jsonb(new) end
+                case when tg_op <> 'INSERT' then highwater.image_of(old, tg_relid) end,
+                case when tg_op <> 'DELETE' then highwater.image_of(new, tg_relid) end
             );
 """
 
@@ -78,14 +125,22 @@ RECORD_ROWS = """
         elsif pg_trigger_depth() > 1 or current_setting('highwater.in_turn', true) = 'on' then
             perform set_config('highwater.in_turn', 'on', true);
             if tg_op = 'DELETE' or tg_op = 'UPDATE' and not ({same_key}) then
-                row_now := (select to_jsonb(own.*) from {source} as own where {as_old});
+                row_now := (select highwater.image_of(own.*, tg_relid) from {source} as own where {as_old});
                 insert into {changelog} (change_type, row_before, row_after)
-                values (case when row_now is null then 'delete' else 'update' end, to_jsonb(old), row_now);
+                values (
+                    case when row_now is null then 'delete' else 'update' end,
+                    highwater.image_of(old, tg_relid),
+                    row_now
+                );
             end if;
             if tg_op <> 'DELETE' then
-                row_now := (select to_jsonb(own.*) from {source} as own where {as_new});
+                row_now := (select highwater.image_of(own.*, tg_relid) from {source} as own where {as_new});
                 insert into {changelog} (change_type, row_before, row_after)
-                values (case when row_now is null then 'delete' else lower(tg_op) end, to_jsonb(new), row_now);
+                values (
+                    case when row_now is null then 'delete' else lower(tg_op) end,
+                    highwater.image_of(new, tg_relid),
+                    row_now
+                );
             end if;
 """
 
@@ -93,7 +148,7 @@ RECORD_ROWS = """
 FUNCTION = (
     f"""
     create function {{function}}() returns trigger language plpgsql security definer
-    set search_path = pg_catalog {SET_TEXTS} as $capture$
+    {SET_TEXTS} as $capture$
     declare
         row_now jsonb;
     begin
@@ -113,14 +168,14 @@ FUNCTION = (
 # An insert-only capture refuses what it could not show.
 INSERTS = f"""
     create function {{function}}() returns trigger language plpgsql security definer
-    set search_path = pg_catalog {SET_TEXTS} as $capture$
+    {SET_TEXTS} as $capture$
     begin
         if tg_op <> 'INSERT' then
             raise exception '%.% is captured as insert-only by highwater: % is refused',
                 tg_table_schema, tg_table_name, tg_op
             using hint = 'Capture it by the method changelog to change and delete rows.';
         end if;
-        insert into {{changelog}} (change_type, row_after) values ('insert', to_jsonb(new));
+        insert into {{changelog}} (change_type, row_after) values ('insert', highwater.image_of(new, tg_relid));
         return null;
     end
     $capture$
@@ -272,11 +327,11 @@ def is_patched(database: Database, names: Names) -> bool:
 def record_capture(database: Database, names: Names, method: str, key: list[str], landed: int) -> None:
     """Begin a capture of a table: its number is one more than any before, here or landed."""
     database.run(
-        "insert into highwater.captures (table_schema, table_name, capture, method, key_columns) "
-        f"values (?, ?, {landed} + 1, ?, ?) on conflict (table_schema, table_name) do update set "
+        "insert into highwater.captures (table_schema, table_name, capture, method, key_columns, landed) "
+        f"values (?, ?, {landed} + 1, ?, ?, 0) on conflict (table_schema, table_name) do update set "
         f"capture = greatest(captures.capture, {landed}) + 1, method = excluded.method, "
         "key_columns = excluded.key_columns, "
-        "enabled_at = clock_timestamp(), disabled_at = null",
+        "enabled_at = clock_timestamp(), disabled_at = null, landed = 0",
         names.schema,
         names.table,
         method,
@@ -301,6 +356,75 @@ def columns_of(database: Database, names: Names) -> list[tuple[str, str, str]]:
         "where attrelid = to_regclass(?) and attnum > 0 and not attisdropped order by attnum",
         names.source,
     )
+
+
+def create_objects(database: Database) -> None:
+    """Create what all captures of a database share, where it is missing; an older version had less of it."""
+    database.run("create schema if not exists highwater")
+    database.run(CAPTURES)
+    if not remembers_landed(database):
+        database.run("alter table highwater.captures add column landed bigint")
+    if database.rows("select to_regprocedure('highwater.image_of(anyelement,oid)') is null") == [("t",)]:
+        database.run(IMAGE_OF)
+
+
+def remembers_landed(database: Database) -> bool:
+    """Return whether the database knows up to which number changes have landed; an older version's does not."""
+    return bool(
+        database.rows(
+            "select 1 from pg_attribute where attrelid = to_regclass('highwater.captures') and attname = 'landed'"
+        )
+    )
+
+
+def landed_number(database: Database, names: Names) -> int | None:
+    """Return up to which number changes of a table have landed, as the database knows it; None: it does not."""
+    if not remembers_landed(database):
+        return None
+    ((landed,),) = database.rows(
+        "select landed from highwater.captures where table_schema = ? and table_name = ?", names.schema, names.table
+    )
+    return None if landed is None else int(landed)
+
+
+def texts_of(database: Database, names: Names, row: str) -> list[tuple[str, str, str]]:
+    """Return name, `t` or `f` for being JSON, and the SQL of the text of each column, as captures and exports have it.
+
+    Arguments:
+        row: what the row is called in the SQL.
+    """
+    texts = TEXTS.format(row=row, relation="to_regclass(?)", nothing=NOTHING)
+    return database.rows(f"select attname, is_json, value from ({texts}) as texts order by attnum", names.source)
+
+
+def spare_the_look(function: str, texts: list[tuple[str, str, str]]) -> str:
+    """Return a function of a trigger that looks at the columns only of a row that has others than these.
+
+    A look costs several times what the rest of the trigger does.
+
+    Arguments:
+        texts: the columns of the table, see texts_of; one that is JSON needs the look.
+    """
+    if any(is_json == "t" for _, is_json, _ in texts):
+        return function
+    fields = ", ".join("'" + field.replace("'", "''") + "'" for field, _, _ in texts)
+    return re.sub(
+        r"highwater\.image_of\((own\.\*|old|new), tg_relid\)",
+        lambda found: (
+            f"case when to_jsonb({found[1]}) - array[{fields}]::text[] = '{{}}' "
+            f"then to_jsonb({found[1]}) else {found[0]} end"
+        ),
+        function,
+    )
+
+
+def _image(database: Database, names: Names) -> str:
+    """Return the SQL of what a record holds of a row of `source`: the same as what a trigger records."""
+    texts = texts_of(database, names, "source")
+    if all(is_json == "f" for _, is_json, _ in texts):
+        return "to_jsonb(source.*)"
+    fields = ", ".join("'" + field.replace("'", "''") + "'" for field, _, _ in texts)
+    return f"jsonb_object(array[{fields}], array[{', '.join(value for _, _, value in texts)}])"
 
 
 def call_after_changes(database: Database, table: str, trigger: str, function: str) -> None:
@@ -386,21 +510,20 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
                 )
             written = add_table(
                 name,
-                ",".join(f"{column}:{types[column]}" for column in chosen),
-                ",".join(f"{column}:{kind}" for column, kind in types.items() if column not in chosen),
+                as_typed((column, types[column]) for column in chosen),
+                as_typed((column, kind) for column, kind in types.items() if column not in chosen),
                 "changelog",
                 insert_only=method == "changelog-insert",
             )
             lines += [f"wrote {path}" for path in written]
-        database.run("create schema if not exists highwater")
-        database.run(CAPTURES)
+        create_objects(database)
         if method in FUNCTIONS:
             database.run(CHANGELOG.format(changelog=names.changelog))
             primary = [column for column, _, is_key in columns if is_key == "t"]
             function = FUNCTIONS[method].format(
                 function=names.function, changelog=names.changelog, record_rows=_record_rows(names, primary)
             )
-            database.run(function)
+            database.run(spare_the_look(function, texts_of(database, names, "source")))
             call_after_changes(database, names.source, TRIGGER, names.function)
         record_capture(database, names, method, chosen, landed)
         database.commit()
@@ -459,7 +582,8 @@ def extract(spark, *names: str) -> list[str]:
     Arguments:
         names: `<feed>.<table>`; a `<feed>` alone stands for every table of it that is captured.
     Returns: a line for each batch of a table that landed, or one that says that nothing was new.
-    Raises: UsageError when a table is not captured, or another extraction of it is running; nothing is landed then.
+    Raises: UsageError when a table is not captured, or another extraction of it is running; CheckError when raw lacks
+        changes that the database has let go; nothing is landed then.
     """
     lines = []
     for feed, tables in chosen_tables(names):
@@ -517,6 +641,9 @@ def _extract_tables(spark, feed: Feed, chosen: list[str] | None) -> list[str]:
                 raise UsageError(f"another extraction of {feed.name}.{table} is running; wait for it to end.")
         landing.create_raw_table(spark, feed)
         landed = {table: _landed_files(spark, feed, table, capture) for table, capture in captures.items()}
+        gaps = [gap(database, feed, table, capture, landed[table]) for table, capture in captures.items()]
+        if any(gaps):
+            raise CheckError("\n".join(filter(None, gaps)))
         lines, logged = [], {}
         for table, capture in captures.items():
             folder = _folder(feed, table, capture)
@@ -526,7 +653,7 @@ def _extract_tables(spark, feed: Feed, chosen: list[str] | None) -> list[str]:
             logged[table] = capture
             if capture.method not in PATCH_METHODS and f"{folder}/baseline" not in landed[table]:
                 # what changes meanwhile is in the changelog, and higher
-                query = _baseline(names_of(feed, table), capture)
+                query = _baseline(database, names_of(feed, table), capture)
                 lines += _land(spark, feed, [Batch(table, f"{folder}/baseline", query)])
         return lines + _extract_changes(spark, database, feed, logged, landed)
 
@@ -546,11 +673,29 @@ def _landed_files(spark, feed: Feed, table: str, capture: Capture) -> dict:
     }
 
 
+def gap(database: Database, feed: Feed, table: str, capture: Capture, landed: dict) -> str | None:
+    """Return what to say of a lake that lacks changes which the database has let go; None: it lacks none.
+
+    A lake without the baseline of the capture gets it again, with all that was changed until now.
+    """
+    names, highest = names_of(feed, table), _highest_position(landed)
+    known = landed_number(database, names)
+    if f"{_folder(feed, table, capture)}/baseline" not in landed or known is None or known <= highest:
+        return None
+    name = f"{feed.name}.{table}"
+    return (
+        f"the lake is older than the capture of {name}: changes up to number {known} had landed and were removed in "
+        f"the database, and raw has those up to {highest} (was the lake restored, or is it a copy?). Nothing has "
+        f"landed. Capture the table anew, its rows land again: highwater extract --disable {name}, then --enable {name}"
+    )
+
+
 def _extract_changes(
     spark, database: Database, feed: Feed, captures: dict[str, Capture], landed: dict[str, dict]
 ) -> list[str]:
     """Land what waits in changelogs, as of one moment, by one commit."""
     last = {table: _last_number(landed[table]) for table in captures}
+    highest = {table: _highest_position(landed[table]) for table in captures}
     batches = []
     database.commit()
     # each changelog is seen as it is when the first one is looked at
@@ -558,23 +703,37 @@ def _extract_changes(
     for table, capture in captures.items():
         names, number = names_of(feed, table), last[table] + 1
         # landed before, and not removed then
-        database.run(f"delete from {names.changelog} where extraction < ?", number)
+        _remove(database, names, number - 1, highest[table])
         database.run(f"update {names.changelog} set extraction = ? where extraction is null", number)
-        ((waiting, highest),) = database.rows(
+        ((waiting, newest),) = database.rows(
             f"select count(*), max(change_number) from {names.changelog} where extraction = {number}"
         )
         if int(waiting):
             file = f"{_folder(feed, table, capture)}/extraction-{number:09}"
-            batches.append(Batch(table, file, _changes(names, capture, number), highest))
+            batches.append(Batch(table, file, _changes(names, capture, number), newest))
     database.commit()
     if not batches:
         return []
     lines = _land(spark, feed, batches)
     for batch in batches:
-        changelog = names_of(feed, batch.table).changelog
-        database.run(f"delete from {changelog} where extraction <= ?", last[batch.table] + 1)
+        table = batch.table
+        _remove(database, names_of(feed, table), last[table] + 1, max(int(batch.position), highest[table]))
     database.commit()
     return lines
+
+
+def _remove(database: Database, names: Names, extraction: int, highest: int) -> None:
+    """Remove changes that have landed, and remember beside them up to which number: both are seen together."""
+    database.run(f"delete from {names.changelog} where extraction <= ?", extraction)
+    if remembers_landed(database):
+        database.run(
+            "update highwater.captures set landed = ? where table_schema = ? and table_name = ? "
+            "and landed is distinct from ?",
+            highest,
+            names.schema,
+            names.table,
+            highest,
+        )
 
 
 def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, folder: str, landed: dict) -> list[str]:
@@ -588,8 +747,10 @@ def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, fol
         "select pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())"
     )
     if not landed:
-        return _land(spark, feed, [Batch(table, f"{folder}/rows-{0:09}", _baseline(names, capture), under_way)])
-    last, since = _last_number(landed), _read_up_to(landed)
+        return _land(
+            spark, feed, [Batch(table, f"{folder}/rows-{0:09}", _baseline(database, names, capture), under_way)]
+        )
+    last, since = _last_number(landed), _highest_position(landed)
     if since > int(newest):
         raise UsageError(
             f"the database of {feed.name} is another one than before: its newest transaction is {newest}, and {since} "
@@ -599,8 +760,9 @@ def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, fol
     ((waiting,),) = database.rows(f"select count(*) from {names.source} where {where}")
     if not int(waiting):
         return []
+    after = _image(database, names)
     record = RECORD.format(
-        capture=capture.number, number=last + 1, kind="'update'", at="now()", before="null", after="to_jsonb(source.*)"
+        capture=capture.number, number=last + 1, kind="'update'", at="now()", before="null", after=after
     )
     query = (
         f"select row_number() over () as source_line, {record} as record from {names.source} as source where {where}"
@@ -608,9 +770,12 @@ def _extract_rows(spark, database, feed: Feed, table: str, capture: Capture, fol
     return _land(spark, feed, [Batch(table, f"{folder}/rows-{last + 1:09}", query, under_way)])
 
 
-def _read_up_to(landed: dict) -> int:
-    """Return the transaction from which on written rows have not been extracted by row-version, or not for certain."""
-    return max((int(position) for position in landed.values()), default=0)
+def _highest_position(landed: dict) -> int:
+    """Return the highest position that has landed: the number of a change; a baseline has none.
+
+    By row-version it is the transaction from which on written rows have not been extracted, or not for certain.
+    """
+    return max(map(int, filter(None, landed.values())), default=0)
 
 
 def _last_number(landed: dict) -> int:
@@ -621,7 +786,8 @@ def disable(spark, name: str) -> str:
     """Remove what captures the changes of a table.
 
     Returns: a sentence that says so.
-    Raises: UsageError while changes wait in the changelog, or rows have been written since they were extracted by
+    Raises: UsageError while changes wait in the changelog (unless raw lacks what was let go, which only a new capture
+        mends), or rows have been written since they were extracted by
         row-version; when the table is not captured.
     """
     feed, table = split_name(name)
@@ -637,12 +803,15 @@ def disable(spark, name: str) -> str:
             if database.has(names.source):
                 # nobody changes the table until the triggers are gone
                 database.run(f"lock table {names.source} in share row exclusive mode")
-            refuse_waiting(database, names, name)
+            is_known = declared is not None and spark.catalog.tableExists(declared.raw_table)
+            landed = _landed_files(spark, declared, table, capture) if is_known else {}
+            if not landed or gap(database, declared, table, capture, landed) is None:
+                refuse_waiting(database, names, name)
             # with its triggers
             database.run(f"drop function {names.function}() cascade")
             database.run(f"drop table {names.changelog}")
         elif database.has(names.source):
-            since = _read_up_to(_landed_files(spark, declared, table, capture))
+            since = _highest_position(_landed_files(spark, declared, table, capture))
             ((written,),) = database.rows(f"select count(*) from {names.source} where {WRITTEN_BY} >= {since}")
             if int(written):
                 some = f"{int(written):,} row{'s'[: int(written) != 1]}"
@@ -656,11 +825,10 @@ def disable(spark, name: str) -> str:
     return f"{name}: its changes are no longer captured. Its tables in the lake stay as they are."
 
 
-def _baseline(names: Names, capture: Capture) -> str:
+def _baseline(database: Database, names: Names, capture: Capture) -> str:
     """Every row of the table; a later capture first empties the table of what an earlier one left."""
-    record = RECORD.format(
-        capture=capture.number, number=0, kind="'baseline'", at="now()", before="null", after="to_jsonb(source.*)"
-    )
+    after = _image(database, names)
+    record = RECORD.format(capture=capture.number, number=0, kind="'baseline'", at="now()", before="null", after=after)
     rows = f"select row_number() over () + 1 as source_line, {record} as record from {names.source} as source"
     if capture.number == 1:
         return rows

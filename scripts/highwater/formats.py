@@ -64,7 +64,6 @@ CHOICES = {
     "escape": ("doubled", "backslash"),
     "form": ("envelope", "flattened"),
     "infinity": ("reject", "end_of_range"),
-    "intervals": ("numeric", "string"),
     "order": ("change_sequence_number", *SORT_KEYS),
     "replace": ("upsert",),
     "times": ("adaptive", "connect", "isostring", "microseconds", "nanoseconds"),
@@ -98,9 +97,7 @@ FORMATS = {
     "datastream-avro": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}, **_OF_FILES),
     "debezium-json": Format(
         layouts=_OF_RECORDS,
-        settings=_JSON
-        | _MIXED
-        | {"connector", "form", "binary", "decimals", "times", "intervals", "infinity", "unavailable_value"},
+        settings=_JSON | _MIXED | {"connector", "form", "binary", "decimals", "times", "infinity", "unavailable_value"},
         needed=("connector",),
     ),
     "dms-csv": Format(settings=_DMS | _DELIMITED | {"rfc4180"}, dialect=Dialect()),

@@ -9,14 +9,14 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from pathlib import PurePosixPath
 
 import pyarrow
 import yaml
@@ -26,12 +26,18 @@ from highwater import readers, records
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, sql_text
 from highwater.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
+from highwater.landings import gone_back, newest_landing, note_landing
+from highwater.listing import Found, files_below, filesystem, folders_in, is_missing
+from highwater.printable import printable
+from highwater.project import require_space
 from highwater.records import CountedStream, Table, TableNames, UnreadableFile, names_of_table, owner_of, table_name
 
 BATCH_BYTES = 1024**3
 BATCH_FILES = 10_000
 TASK_BYTES = 32 * 1024**2
-LEFT_ALONE = re.compile(r"[_.].*|.*\.(tmp|inprogress)")
+NOWHERE = (None, None)
+MOST_TOLD = 10
+LEFT_ALONE = re.compile(r"[_.].*|.*\.(tmp|inprogress|unfinished)")
 LATER_CONTENT = re.compile(r"@(\d+)$")
 NAMES_TABLE = re.compile(r"(?P<table>[^-]+)(-.+)?-\d+\.csv(\.gz)?")
 
@@ -45,7 +51,7 @@ RAW_TABLE = """
         landed_at timestamp comment 'When that batch landed, UTC; increases from batch to batch',
         problem string comment 'Why the record could not be cut or decoded (`code: detail`); NULL: it could',
         record binary comment 'The exact bytes of the record',
-        fields map<string, string> comment 'Values by name, where the reader takes records apart; files: their tables',
+        fields map<string, string> comment 'Values by name, where the reader takes them apart; files: tables, taken_at',
         file_records bigint comment 'Files only: how many records it holds',
         file_size bigint comment 'Files only: bytes',
         file_modified_at timestamp comment 'Files only: last change, UTC',
@@ -80,7 +86,8 @@ class DeliveredFile:
     Attributes:
         path: where to open it. source_file: its path below the landing folder.
         table: what its folder or its name tells; None where records do.
-        size: bytes. modified_at: last change. position: of the source, for exports.
+        size: bytes. modified_at: last change. position, taken_at: of the source, for exports, as declared.
+        problem: why it cannot be read, behind its name, which is then written as it can be shown; None: it can.
     """
 
     path: str
@@ -89,6 +96,8 @@ class DeliveredFile:
     size: int
     modified_at: datetime
     position: str | None = None
+    taken_at: str | None = None
+    problem: str | None = None
 
 
 @dataclass
@@ -96,16 +105,21 @@ class Landed:
     """What landing a feed did, for the summary line.
 
     Attributes:
+        is_gone: its folder is not there any more.
+        newest: number and time, in microseconds, of the newest batch that raw has.
+        gone_back: what to say of a raw table that lacks what had landed in it.
         second: tables whose bare name another table has, by the name that they go by: (the table, the other one).
     """
 
     feed: str
     files: int = 0
     records: int = 0
-    newest_batch: int = 0
+    newest: tuple[int, int] = (0, 0)
+    gone_back: str | None = None
     seconds: float = 0.0
     changed: list[str] = field(default_factory=list)
     undeclared: list[str] = field(default_factory=list)
+    is_gone: bool = False
     second: dict[str, tuple[Table, Table]] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -117,44 +131,54 @@ class Landed:
         )
 
 
-def filesystem(root: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a folder or URI, and the path in it."""
-    if "://" in root:
-        return fs.FileSystem.from_uri(root)
-    return fs.LocalFileSystem(), os.path.abspath(root)
-
-
 def delivered_files(feed: Feed) -> list[DeliveredFile]:
     """List the files that lie in the feed's folders, in the order of their names.
 
-    Names that start with `_` or `.` and names that end in `.tmp` or `.inprogress` are left alone, folders too.
+    Names that start with `_` or `.` and names that end in `.tmp`, `.inprogress` or `.unfinished` are left
+    alone, folders too.
     Raises: UsageError for an export without a declared position.
     """
     if not FORMATS[feed.format].is_delivered:
         return []
-    system, root = filesystem(feed.root)
     found = []
     for table in map(feed.source_table, feed.tables) if feed.layout == TABLE_IN_FOLDERS else [None]:
-        folder = "/".join(filter(None, (root, feed.name, table)))
-        selector = fs.FileSelector(folder, recursive=True, allow_not_found=True)
-        files = []
-        for info in system.get_file_info(selector):
-            below = PurePosixPath(info.path).relative_to(folder)
-            if info.type == fs.FileType.File and not any(map(LEFT_ALONE.fullmatch, below.parts)):
-                files.append((info, below))
-        positions = _export_positions(system, folder, files) if feed.role == "export" else {}
-        for info, below in sorted(files, key=lambda item: item[1]):
-            found.append(
-                DeliveredFile(
-                    path=info.path,
-                    source_file="/".join(filter(None, (feed.name, table, str(below)))),
-                    table=_table_of_file(below.name, feed) if feed.layout == TABLE_IN_FILE_NAMES else table,
-                    size=info.size,
-                    modified_at=info.mtime or datetime.fromtimestamp(0, timezone.utc),
-                    position=positions.get(str(below)),
-                )
+        folders = [name for name in (feed.name, table) if name]
+        files = files_below(feed.root, *folders, leaves_alone=LEFT_ALONE.fullmatch)
+        positions = _export_positions(feed, folders, [file for file in files if not file.problem])
+        found += [_delivered(feed, table, file, positions.get(str(file.below), NOWHERE)) for file in files]
+    return list({file.source_file: file for file in found}.values())
+
+
+def _delivered(feed: Feed, table: str | None, file: Found, declared: tuple) -> DeliveredFile:
+    name = os.path.normpath("/".join(filter(None, (feed.name, table, str(file.below)))))
+    return DeliveredFile(
+        path=file.path,
+        source_file=printable(name) if file.problem else name,
+        table=_table_of_file(file.below.name, feed) if feed.layout == TABLE_IN_FILE_NAMES else table,
+        size=file.size,
+        modified_at=file.modified_at,
+        position=declared[0],
+        taken_at=declared[1],
+        problem=file.problem,
+    )
+
+
+def require_landing_folder(feeds: Iterable[Feed]) -> None:
+    """Check that the folder is there into which these feeds are delivered.
+
+    Raises: UsageError naming the folder; an empty one is no error, a missing one is a disk that is not there or a typo.
+    """
+    for feed in feeds:
+        if FORMATS[feed.format].is_delivered and feed.role != "export" and is_missing(feed.root):
+            raise UsageError(
+                f"the landing folder {printable(feed.root)} is not there, so nothing can land. Is its disk mounted? "
+                "HIGHWATER_LANDING says where feeds are delivered."
             )
-    return found
+
+
+def is_gone(feed: Feed) -> bool:
+    """Return whether the folder of a feed is not there; before the first delivery none is."""
+    return FORMATS[feed.format].is_delivered and is_missing(f"{feed.root}/{feed.name}")
 
 
 def _table_of_file(name: str, feed: Feed) -> str | None:
@@ -174,40 +198,67 @@ def undeclared_folders(feed: Feed) -> list[str]:
     """Return the names of the folders beside the feed's table folders, whose files are not read."""
     if feed.layout != TABLE_IN_FOLDERS or not FORMATS[feed.format].is_delivered:
         return []
-    system, root = filesystem(feed.root)
-    beside = system.get_file_info(fs.FileSelector(f"{root}/{feed.name}", allow_not_found=True))
-    folders = [info.base_name for info in beside if info.type == fs.FileType.Directory]
     declared = {feed.source_table(table) for table in feed.tables}
-    return sorted(name for name in folders if name not in declared and not LEFT_ALONE.fullmatch(name))
+    beside = folders_in(feed.root, feed.name)
+    return sorted(name for name in beside if name not in declared and not LEFT_ALONE.fullmatch(name))
 
 
-def _export_positions(system, folder: str, files) -> dict[str, str | None]:
-    """Return the positions that `_exports.yml` beside the exports declares: file name to position.
+def _export_positions(feed: Feed, folders: list[str], files: list[Found]) -> dict[str, tuple[str | None, str | None]]:
+    """Return what `_exports.yml` beside the exports declares: position and time of each file, or of a folder above it.
 
-    An export that was taken while the source went on has two, written `P0 .. P1`; one of no known position has None.
+    An export that was taken while the source went on has two positions, written `P0 .. P1`; one of no known position
+    has None, and one of no declared time too.
     """
-    if not files:
+    if not files or feed.role != "export":
         return {}
-    path = f"{folder}/_exports.yml"
+    system, root = filesystem(feed.root)
+    path = "/".join((root, *folders, "_exports.yml"))
     if system.get_file_info(path).type != fs.FileType.File:
         raise UsageError(
             f"{path} is missing. It says at which position of the source each export was taken, "
-            f'for example `{files[0][1]}: {{position: "..."}}`.'
+            f'for example `{files[0].below}: {{position: "..."}}`.'
         )
     with system.open_input_stream(path) as stream:
-        declared = yaml.safe_load(stream.read()) or {}
+        declared = _entries_of_exports(path, stream.read())
     positions = {}
-    for _, below in files:
-        entry = declared.get(str(below)) or {}
+    for below in (file.below for file in files):
+        names = [str(below), *(str(parent) for parent in below.parents)]
+        entry = next((declared[name] for name in names if isinstance(declared.get(name), dict)), {})
         given = entry.get("position")
         between = given if isinstance(given, list) else [given]
-        if not all(isinstance(position, str) for position in between) or len(between) > 2:
+        if not all(isinstance(position, str) for position in between) or len(between) not in (1, 2):
             raise UsageError(
                 f'{path} declares no position for {below}: a quoted text; ["P0", "P1"] when it was taken between '
                 "two; or `unknown`."
             )
-        positions[str(below)] = None if given == "unknown" else " .. ".join(between)
+        taken_at = _moment(path, below, entry.get("taken_at"))
+        positions[str(below)] = (None if given == "unknown" else " .. ".join(between), taken_at)
     return positions
+
+
+def _entries_of_exports(path: str, content: bytes) -> dict:
+    """Return the entries of `_exports.yml`, by the name of a file or folder."""
+    try:
+        declared = yaml.safe_load(content) or {}
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
+    if not isinstance(declared, dict):
+        raise UsageError(f'{path} declares no exports; each is a line: `<file>: {{position: "..."}}`.')
+    return {str(name): entry for name, entry in declared.items()}
+
+
+def _moment(path: str, below, given) -> str | None:
+    """Return a declared time as text, in UTC; one without a zone is of UTC."""
+    if given is None:
+        return None
+    try:
+        moment = given if isinstance(given, datetime) else datetime.fromisoformat(str(given))
+        moment = moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{path} declares {given!r} as taken_at of {below}; write a time as 2026-03-02T09:20:45Z."
+        ) from None
+    return moment.isoformat(sep=" ")
 
 
 def _read_files(options: ReadOptions, root: str, counted, owners: dict[str, Table], keeps_owners: bool):
@@ -245,8 +296,9 @@ def _read_file(
     except (UnreadableFile, OSError) as error:
         message = json.dumps({"file": file["source_file"], "why": str(error)})
         raise RuntimeError(f"{UNREADABLE}{message}{UNREADABLE}") from None
-    tables = [[(name, json.dumps(table)) for name, table in names.seen.items()]] if names else None
-    nothing = records.record_batch([None], [None], fields=tables)
+    told = [(name, json.dumps(table)) for name, table in names.seen.items()] if names else []
+    told += [("taken_at", file["taken_at"])] if file["taken_at"] else []
+    nothing = records.record_batch([None], [None], fields=[told] if told or names else None)
     yield _entries("file", file, nothing, count, stream.size, stream.digest())
 
 
@@ -415,17 +467,45 @@ def _micros(moment: datetime) -> int:
     return (moment - datetime.fromtimestamp(0, timezone.utc)) // timedelta(microseconds=1)
 
 
+def new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
+    """Return the files of a feed that lie in its folder and have not landed, and those that have changed since."""
+    return _new_and_changed(feed, _known_files(spark, feed))
+
+
 def _new_and_changed(feed: Feed, known: dict) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
+    """Return the files that have not landed, also what cannot be read, and those that have changed since they landed.
+
+    What cannot be read has no hash, so what was left out as such is known by that.
+    """
     new, changed = [], []
     for file in delivered_files(feed):
         entry = known.get(file.source_file)
-        if entry is None:
+        if entry is None or (file.problem and entry["file_hash"] is not None):
             new.append(file)
+        elif file.problem:
+            continue
         elif (entry["file_size"], entry["modified"]) != (file.size, _micros(file.modified_at)) and (
             entry["file_size"] != file.size or entry["file_hash"] != _hash(feed, file.path)
         ):
             changed.append(file)
     return new, changed
+
+
+def _refuse_what_cannot_be_read(feed: Feed, files: list[DeliveredFile]) -> None:
+    told = [
+        f"{file.source_file} {printable(file.problem)}. Nothing of {feed.name} has landed. Take it away, or leave it "
+        f"out on record with: {skipping(file.source_file)}"
+        for file in files
+        if file.problem
+    ]
+    if told:
+        more = [f"{feed.name}: {len(told) - MOST_TOLD:,} more cannot be read"] if len(told) > MOST_TOLD else []
+        raise CheckError("\n".join([*told[:MOST_TOLD], *more]))
+
+
+def skipping(source_file: str) -> str:
+    """Return the command that leaves a file out, as it can be typed into a shell."""
+    return f"highwater land --skip {shlex.quote(printable(source_file))}"
 
 
 def _batches(files: list[DeliveredFile]) -> Iterator[list[DeliveredFile]]:
@@ -442,20 +522,16 @@ def _batches(files: list[DeliveredFile]) -> Iterator[list[DeliveredFile]]:
 
 
 def next_batch(spark, feed: Feed) -> tuple[int, datetime]:
-    """Return number and time of the next batch; both come from the raw table, so that they always increase."""
-    return _batch_after(
-        *spark.sql(
-            f"select max(landing_batch), max(unix_micros(landed_at)) from {feed.raw_table} where entry <> 'record'"
-        ).first()
-    )
+    """Return number and time of the next batch; both are above those of every batch that the lake has heard of."""
+    number, landed = spark.sql(
+        f"select max(landing_batch), max(unix_micros(landed_at)) from {feed.raw_table} where entry <> 'record'"
+    ).first()
+    return _batch_after(*newest_landing(spark, feed, (number or 0, landed or 0)))
 
 
-def _batch_after(last: int | None, landed: int | None) -> tuple[int, datetime]:
-    now = datetime.now(timezone.utc)
-    if landed is not None:
-        previous = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=landed)
-        now = max(now, previous + timedelta(microseconds=1))
-    return (last or 0) + 1, now
+def _batch_after(last: int, landed: int) -> tuple[int, datetime]:
+    previous = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=landed)
+    return last + 1, max(datetime.now(timezone.utc), previous + timedelta(microseconds=1))
 
 
 def append(frame, feed: Feed, number: int, at: datetime) -> None:
@@ -470,6 +546,7 @@ def append(frame, feed: Feed, number: int, at: datetime) -> None:
     frame = frame.withColumn("landed_at", f.timestamp_micros(f.lit(_micros(at)).cast("bigint")))
     columns = frame.sparkSession.table(feed.raw_table).columns
     frame.select(*columns).write.format("delta").mode("append").saveAsTable(feed.raw_table)
+    note_landing(feed, (number, _micros(at)))
 
 
 @contextmanager
@@ -514,26 +591,30 @@ def land(spark, feed: Feed) -> Landed:
 
     Returns: counts for the summary line, the names of delivered files that changed after they had landed, and of
         folders that are no declared table.
-    Raises: CheckError naming a file that cannot be read and the command that skips it; nothing of its batch lands.
+    Raises: CheckError naming what cannot be read and the command that skips it; nothing of its batch lands. UsageError
+        when the disk of the lake has not the room that the files take.
     """
     started = time.monotonic()
     result = Landed(feed.name)
     create_raw_table(spark, feed)
     known = _known_files(spark, feed)
     new, changed = _new_and_changed(feed, known)
-    last = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(None, None))
+    _refuse_what_cannot_be_read(feed, new)
+    result.is_gone = bool(known) and is_gone(feed)
+    result.newest = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(0, 0))
+    last = newest_landing(spark, feed, result.newest)
+    result.gone_back = gone_back(feed.name, result.newest, last)
     names_tables = feed.options.table_in_records
-    owners, keeps_owners = _owners(spark, feed, last[0] or 0) if new and names_tables else ({}, False)
-    result.newest_batch = last[0] or 0
+    owners, keeps_owners = _owners(spark, feed, result.newest[0]) if new and names_tables else ({}, False)
     result.changed = [file.source_file for file in changed]
     result.undeclared = undeclared_folders(feed)
     for batch in _batches(new):
+        require_space(sum(file.size for file in batch), f"landing {feed.name}")
         number, at = _batch_after(*last)
-        last = (number, _micros(at))
+        last = result.newest = (number, _micros(at))
         result.records += _land_batch(spark, feed, batch, number, at, owners, keeps_owners)
         if names_tables:
             result.second = _second_tables(feed, owners)
-        result.newest_batch = number
         result.files += len(batch)
     result.seconds = time.monotonic() - started
     return result
@@ -542,10 +623,14 @@ def land(spark, feed: Feed) -> Landed:
 def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_owners: bool, beside=None) -> int:
     """Read files into a batch, with further entries beside them, by one commit; return how many records they hold."""
     size = sum(file.size for file in files)
-    rows = [(file.path, file.source_file, file.table, file.size, file.modified_at, file.position) for file in files]
+    rows = [
+        (file.path, file.source_file, file.table, file.size, file.modified_at, file.position, file.taken_at)
+        for file in files
+    ]
     cores = spark.sparkContext.defaultParallelism
     tasks = max(min(cores, len(files)), min(len(files), size // TASK_BYTES))
     schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
+    schema += ", taken_at string"
     frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
     counted = spark.sparkContext.accumulator(0)
     reading = _read_files(feed.options, feed.root, counted, dict(owners), keeps_owners)
@@ -580,15 +665,16 @@ def changed_file(feed: Feed, source_file: str) -> str:
     """
     from highwater.add_table import logged_tables  # it reads the declarations of feeds
 
-    skip_it = f"highwater land --skip {source_file}"
+    skip_it, name = skipping(source_file), printable(source_file)
     if feed.role == "export":
-        return f"{source_file} has changed since it landed. Deliver the new export under a new name, or: {skip_it}"
+        return f"{name} has changed since it landed. Deliver the new export under a new name, or: {skip_it}"
     folder = source_file.split("/")[1]
     fed = [entity for entity, sources in logged_tables() if (feed.name, folder) in sources]
     return (
-        f"{source_file} has changed since it landed, and what it holds now is not read. A full load that is taken "
+        f"{name} has changed since it landed, and what it holds now is not read. A full load that is taken "
         "again writes its files anew; to take it as the truth from then on: "
-        f"highwater resync {fed[0] if fed else 'TABLE'} --from '{source_file}'. To leave it out on record: {skip_it}"
+        f"highwater resync {fed[0] if fed else 'TABLE'} --from {shlex.quote(name)}. "
+        f"To leave it out on record: {skip_it}"
     )
 
 
@@ -602,10 +688,12 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
     Returns: the number of their batch.
     Raises: UsageError when one of them is no longer there; CheckError when one cannot be read.
     """
-    delivered = {file.source_file: file for file in delivered_files(feed)}
+    delivered = {file.source_file: file for file in delivered_files(feed) if not file.problem}
     gone = [name for name in names if name not in delivered]
     if gone:
-        raise UsageError(f"{', '.join(gone)}: the file is no longer in the landing folder; deliver it again.")
+        raise UsageError(
+            f"{printable(', '.join(gone))}: the file is no longer in the landing folder; deliver it again."
+        )
     known = _known_files(spark, feed)
     files = [delivered[name] for name in names]
     later = []
@@ -614,7 +702,8 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
         later.append(replace(file, source_file=f"{file.source_file}@{last + 1}"))
     entries = [_entry_of_delivered(spark, feed, "skipped", file) for file in files]
     number, at = next_batch(spark, feed)
-    owners = _owners(spark, feed, number - 1) if feed.options.table_in_records else ({}, False)
+    newest = max(entry["landing_batch"] for entry in known.values())
+    owners = _owners(spark, feed, newest) if feed.options.table_in_records else ({}, False)
     _land_batch(
         spark, feed, later, number, at, *owners, functools.reduce(lambda one, other: one.unionByName(other), entries)
     )
@@ -632,8 +721,8 @@ def _explain(error: Exception) -> None:
     if found:
         problem = json.loads(found[1])
         raise CheckError(
-            f"{problem['file']} cannot be read: {problem['why']}. Nothing of its batch has landed. "
-            f"Deliver it again, or leave it out on record with: highwater land --skip {problem['file']}"
+            f"{printable(problem['file'])} cannot be read: {printable(problem['why'])}. Nothing of its batch has "
+            f"landed. Deliver it again, or leave it out on record with: {skipping(problem['file'])}"
         ) from None
 
 
@@ -656,7 +745,7 @@ def _entry_of_delivered(spark, feed: Feed, entry: str, file: DeliveredFile):
         file.source_file,
         file_size=file.size,
         file_modified_at=file.modified_at,
-        file_hash=_hash_if_readable(feed, file.path),
+        file_hash=None if file.problem else _hash_if_readable(feed, file.path),
     )
 
 
@@ -664,21 +753,21 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     """Leave a delivered file out, on record: landing passes over it from now on, in its present content.
 
     Arguments:
-        source_file: as landing names it, `<feed>/...`.
+        source_file: as landing names it, `<feed>/...`, or as its messages show that name.
     Returns: a sentence that says what was recorded.
     Raises: UsageError when there is no such file, or it has landed and is unchanged.
     """
-    feed = feeds.get(source_file.split("/")[0])
+    feed, shown = feeds.get(source_file.split("/")[0]), printable(source_file)
     if feed is None:
-        raise UsageError(f"{source_file}: no feed of that name; files are named <feed>/<path below its folder>.")
+        raise UsageError(f"{shown}: no feed of that name; files are named <feed>/<path below its folder>.")
     create_raw_table(spark, feed)
     new, changed = _new_and_changed(feed, _known_files(spark, feed))
-    files = {file.source_file: file for file in new + changed}
+    files = {name: file for file in new + changed for name in (printable(file.source_file), file.source_file)}
     if source_file not in files:
-        raise UsageError(f"{source_file} is not waiting: it has landed or was skipped, or there is no such file.")
+        raise UsageError(f"{shown} is not waiting: it has landed or was skipped, or there is no such file.")
     file = files[source_file]
     number, at = next_batch(spark, feed)
     append(_entry_of_delivered(spark, feed, "skipped", file), feed, number, at)
     if file in changed:
-        return f"{source_file}: what landed first stays; its new content is left out, on record (batch {number})."
-    return f"{source_file} is left out, on record (batch {number} of raw.{feed.name})."
+        return f"{shown}: what landed first stays; its new content is left out, on record (batch {number})."
+    return f"{shown} is left out, on record (batch {number} of raw.{feed.name})."

@@ -4,10 +4,12 @@ import hashlib
 import json
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
-from highwater.project import lake, utc_now
+from highwater.project import lake, read_state, utc_now, write_whole
 from highwater.rebuild import PENDING
+from highwater.rejections import Rejected, lines_of
 from highwater.tables import of_each, tables_in
 
 NEWER = """
@@ -18,18 +20,20 @@ NEWER = """
     from lake.`{table}_changes` where {newer}
 """
 
+RECORDED = ("fingerprint", "at", "summary")
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
 
-def fingerprint(arguments: list[str], newest_batches: dict[str, int]) -> str:
+def fingerprint(arguments: list[str], newest_landings: dict[str, tuple[int, int]]) -> str:
     """Return a hash of everything that a build depends on.
 
     Arguments:
-        arguments: those of dbt. newest_batches: by feed, what has landed.
+        arguments: those of dbt. newest_landings: by feed, number and time of what landed last: a raw table that went
+            back gives a number again, and never with its time.
     """
     digest = hashlib.sha256()
     settings = os.environ.get("HIGHWATER_DBT_EXPECTATIONS")
-    digest.update(json.dumps([arguments, sorted(newest_batches.items()), settings]).encode())
+    digest.update(json.dumps([arguments, sorted(newest_landings.items()), settings]).encode())
     for name in INPUTS:
         paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
         for path in paths:
@@ -40,18 +44,15 @@ def fingerprint(arguments: list[str], newest_batches: dict[str, int]) -> str:
 
 
 def remembered() -> dict:
-    """Return the record of the last build that succeeded, or an empty one."""
-    try:
-        return json.loads((lake() / "last_build.json").read_text())
-    except (FileNotFoundError, ValueError):
-        return {}
+    """Return the record of the last build that succeeded; an empty one where there is none, or none that is whole."""
+    record = read_state(lake() / "last_build.json")
+    return record if all(isinstance(record.get(name), str) for name in RECORDED) else {}
 
 
 def remember(mark: str, summary: str) -> None:
     """Record a build that succeeded."""
-    at = utc_now()
-    record = json.dumps({"fingerprint": mark, "at": at, "summary": summary})
-    (lake() / "last_build.json").write_text(record)
+    record = dict(zip(RECORDED, (mark, utc_now(), summary), strict=True))
+    write_whole(lake() / "last_build.json", json.dumps(record))
 
 
 def forget() -> None:
@@ -59,8 +60,12 @@ def forget() -> None:
     (lake() / "last_build.json").unlink(missing_ok=True)
 
 
-def summary(spark) -> str:
-    """Return what is where after a build, a line for each entity, and what to type next."""
+def summary(spark, rejected_now: Iterable[Rejected] = ()) -> str:
+    """Return what is where after a build, a line for each entity, and what to type next.
+
+    Arguments:
+        rejected_now: what the build rejected; lines below its entity's say it.
+    """
     from highwater.add_table import logged_tables
 
     there = tables_in(spark, "lake")
@@ -74,7 +79,11 @@ def summary(spark) -> str:
     for row in _asked(spark, "ledger", figures, "group by table_name, feed"):
         ledger[row.table_name].append(row)
     counts = of_each(tables, lambda table: _count(spark, table, tables[table], ledger.get(table, [])), "counting rows")
-    rejected = defaultdict(int, _asked(spark, "rejected_changes", "table_name, count(*)", "group by table_name"))
+    rejected, stale = (
+        defaultdict(int, _asked(spark, name, "table_name, count(*)", "group by table_name"))
+        for name in ("rejected_changes", "stale_rows")
+    )
+    details = {found.entity: lines_of(found) for found in rejected_now}
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
     lines = []
@@ -89,8 +98,10 @@ def summary(spark) -> str:
             + (f"   from {read:,} records" if read is not None else "")
             + (f", {pending:,} pending" if pending else "")
             + (f", {rejected[table]:,} rejected (see rejected_changes)" if rejected[table] else "")
+            + (f", {stale[table]:,} stale (see stale_rows)" if stale[table] else "")
             + (f", {tied:,} tied (see sequence_ties)" if tied else "")
         )
+        lines += [f"    {line}" for line in details.get(table, [])]
     for (unassigned,) in _asked(spark, "unassigned_records", "sum(records)", "having sum(records) > 0"):
         noun = "record belongs" if unassigned == 1 else "records belong"
         lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")

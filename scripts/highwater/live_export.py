@@ -1,34 +1,82 @@
-"""An export of a captured PostgreSQL table, with the exact position at which it was taken, while others write."""
+"""An export of a captured PostgreSQL table, with the position at which it was taken, while others write.
 
+It reads, and nothing else: no writer waits for it, a user who may only read can take it, and a standby can be asked.
+"""
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
 import yaml
 
 from highwater.database import Database, quoted
-from highwater.errors import UsageError
-from highwater.extract import Names, capture_of, columns_of, names_of, split_name
+from highwater.errors import CheckError, UsageError
+from highwater.extract import (
+    WRITTEN_BY,
+    Capture,
+    Names,
+    capture_of,
+    columns_of,
+    landed_number,
+    names_of,
+    split_name,
+    texts_of,
+)
 from highwater.feeds import Feed, declared_feeds
+from highwater.project import write_whole
 
-# as staging reads them; everything else as PostgreSQL writes it
-AS_TEXT = {
-    "bytea": "encode({column}, 'hex')",
-    "timestamp with time zone": "to_char({column} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')",
-    "timestamp without time zone": "to_char({column}, 'YYYY-MM-DD HH24:MI:SS.US')",
-    "boolean": "{column}::text",
-}
+# rows of a large table that are read at a time
+PART_ROWS = 1_000_000
+# so many snapshots are looked at for one that no number is missing in
+SNAPSHOTS = 50
+SECONDS_FOR_WRITERS = 600
+KEY = """
+    select attname, format_type(atttypid, atttypmod)
+    from pg_index
+    cross join unnest(indkey) with ordinality as part (attribute, place)
+    inner join pg_attribute on attrelid = indrelid and attnum = attribute
+    where indrelid = to_regclass(?) and indisprimary
+    order by place
+"""
+WRITERS = "select virtualtransaction from pg_locks where relation = to_regclass(?) and mode = 'RowExclusiveLock'"
+
+
+@dataclass
+class Unfinished:
+    """An export that has been written in part: what a later run goes on with.
+
+    Attributes:
+        file: its name when it is whole. columns: its header. capture: number of the capture. start: the lowest position
+            that rows of it may have. after: SQL of the key of the last row, one literal a column. rows, size: so far.
+    """
+
+    file: str
+    columns: list[str]
+    capture: int
+    start: int
+    after: list[str] | None = None
+    rows: int = 0
+    size: int = 0
 
 
 def export(spark, name: str) -> list[str]:
-    """Export a table as a CSV file into the folder of its exports, in one transaction, with its position beside it.
+    """Export a table as a CSV file into the folder of its exports, with its position beside it.
 
-    Writers wait for a moment only: while the transaction of the export begins, none of theirs is under way, so the
-    export has exactly the changes up to its position. They go on while rows are read.
+    Rows are read in one snapshot. Of the changes up to the highest number in it, those that were under way when it was
+    taken are waited for, so that it is known whether one is missing; then another snapshot is taken. A table that is
+    written all the time in long transactions has an export between two positions in the end.
+
+    A large table is read in parts by its primary key. An export that was interrupted goes on behind its last part; it
+    is one between two positions, if anything has changed since it began.
 
     Arguments:
         name: `<feed>.<table>`, captured by the method changelog.
     Returns: lines that say what was written.
-    Raises: UsageError when the table is not captured so, or no feed of exports is declared for it.
+    Raises: UsageError when the table is not captured so, or no feed of exports is declared for it; CheckError when the
+        database says no.
     """
     feed, table = split_name(name)
     declared = declared_feeds()
@@ -39,26 +87,120 @@ def export(spark, name: str) -> list[str]:
             f"exports_{feed.partition('_')[2]}.{table} --format csv --setting role=export --setting positions={feed}"
         )
     names = names_of(declared.get(feed), table)
-    with Database(spark, feed) as database:
-        capture = capture_of(database, names)
-        if capture is None or not capture.is_running or capture.method != "changelog":
-            raise UsageError(f"{name} is not captured by the method changelog, so the export would have no position.")
-        columns = columns_of(database, names)
+    folder = Path(exports[0].root) / exports[0].name / exports[0].source_table(table)
+    with Database(spark, feed) as database, Database(spark, feed) as others:
+        capture = _capture(database, names, name)
+        texts = _texts(database, names)
+        _refuse_older_capture(database, names, name, texts)
+        start, end = _snapshot(spark, database, others, declared[feed], names, capture)
+        unfinished = _unfinished(folder, table, [column for column, _, _ in texts], capture.number, start)
+        rows = _write(spark, database, folder, names, texts, unfinished)
+    path = folder / unfinished.file
+    position = [f"{capture.number}/{number}" for number in (unfinished.start, end)]
+    position = position if unfinished.start < end else position[1]
+    _declare(path, position)
+    _of_rows(path).rename(path)
+    _state(path).unlink()
+    words = position if isinstance(position, str) else f"somewhere between {position[0]} and {position[1]}"
+    return [f"{path}: {rows:,} row{'s'[: rows != 1]} as of {words}"]
+
+
+def _capture(database: Database, names: Names, name: str) -> Capture:
+    capture = capture_of(database, names)
+    if capture is None or not capture.is_running or capture.method != "changelog":
+        raise UsageError(f"{name} is not captured by the method changelog, so the export would have no position.")
+    return capture
+
+
+def _texts(database: Database, names: Names) -> list[tuple[str, str, str]]:
+    """Return the text of each column, as it is captured; bytes without the sign before their hex digits."""
+    kinds = {column: kind for column, kind, _ in columns_of(database, names)}
+    return [
+        (column, is_json, f"substr({value}, 3)" if kinds[column] == "bytea" else value)
+        for column, is_json, value in texts_of(database, names, "source")
+    ]
+
+
+def _refuse_older_capture(database: Database, names: Names, name: str, texts: list) -> None:
+    """Raise UsageError where triggers of an older version record JSON otherwise than an export has it."""
+    told = "select prosrc not like '%image_of%' from pg_proc where oid = to_regproc(?)"
+    if any(is_json == "t" for _, is_json, _ in texts) and database.rows(told, names.function) == [("t",)]:
+        raise UsageError(
+            f"{name} is captured by triggers of an older version, which record JSON in another form than it has; every "
+            f"such value would differ. Capture it anew: highwater extract {name}, then --disable, then --enable."
+        )
+
+
+def _snapshot(spark, database: Database, others: Database, feed: Feed, names: Names, capture: Capture):
+    """Fix what the transaction of `database` sees; return the positions that it is of, one twice or two.
+
+    `others` looks at what is committed later.
+    """
+    for left in reversed(range(SNAPSHOTS)):
         database.rollback()
         database.run("set transaction isolation level repeatable read, read only")
         # a truncate, which snapshots do not see, waits until the export has ended
         database.run(f"lock table {names.source} in access share mode")
-        database.run("savepoint gate")
-        # waits for those who are writing; nobody else writes until the first query has fixed what the export sees
-        database.run(f"lock table {names.source} in share mode")
-        ((waiting,),) = database.rows(f"select max(change_number) from {names.changelog}")
-        database.run("rollback to savepoint gate")
-        path, rows = _write(spark, database, exports[0], names, table, columns)
-    # numbers that were rolled back are nobody's position; a lower one may be committed after a higher one has landed
-    position = max(int(waiting or 0), _landed(spark, declared[feed], table, capture.number))
-    _declare(path, f"{capture.number}/{position}")
-    path.with_suffix(".tmp").rename(path)
-    return [f"{path}: {rows:,} row{'s'[: rows != 1]} as of {capture.number}/{position}"]
+        ((after, oldest, is_standby),) = database.rows(
+            "select pg_snapshot_xmax(pg_current_snapshot()), pg_snapshot_xmin(pg_current_snapshot()), "
+            "pg_is_in_recovery()"
+        )
+        end = _highest_number(spark, database, feed, names, capture, is_standby == "t")
+        recent = (
+            f"select change_number from {names.changelog} where change_number <= {end} and {WRITTEN_BY} >= {oldest}"
+        )
+        seen = set(database.rows(recent))
+        _wait_for_writers(others, names, after if is_standby == "t" else None)
+        missing = [int(number) for (number,) in set(others.rows(recent)) - seen]
+        others.rollback()
+        if not missing:
+            return end, end
+        if not left:
+            return min(missing) - 1, end
+    raise AssertionError
+
+
+def _highest_number(spark, database: Database, feed: Feed, names: Names, capture: Capture, is_standby: bool) -> int:
+    """Return the highest number of a change that the snapshot has, whether it waits or has landed."""
+    ((waiting,),) = database.rows(f"select max(change_number) from {names.changelog}")
+    landed = landed_number(database, names)
+    if landed is None and is_standby:
+        raise UsageError(
+            f"{feed.name}.{names.table} is captured by an older version, so a standby does not tell up to where its "
+            f"changes have landed. Export from the primary, or there: highwater extract {feed.name}.{names.table}, "
+            "then --disable, then --enable."
+        )
+    landed = _landed(spark, feed, names.table, capture.number) if landed is None else landed
+    return max(int(waiting or 0), int(landed))
+
+
+def _wait_for_writers(others: Database, names: Names, after: str | None) -> None:
+    """Wait until those have ended who may have had a number when the snapshot was taken.
+
+    Arguments:
+        after: of a standby, which does not know who writes which table: the first transaction behind the snapshot.
+    """
+    began, told = time.monotonic(), False
+    writing = set() if after else set(others.rows(WRITERS, names.changelog))
+    while True:
+        if after:
+            others.rollback()
+            ((oldest,),) = others.rows("select pg_snapshot_xmin(pg_current_snapshot())")
+            if int(oldest) >= int(after):
+                return
+        elif not writing & set(others.rows(WRITERS, names.changelog)):
+            return
+        waited = time.monotonic() - began
+        if waited > SECONDS_FOR_WRITERS:
+            raise CheckError(
+                f"a transaction that may have written {names.source} has been open for more than "
+                f"{SECONDS_FOR_WRITERS // 60} minutes, so the position of an export is not known; nothing was written. "
+                "End it (pg_stat_activity names it), or export again when it has ended."
+            )
+        if waited > 5 and not told:
+            told = True
+            print(f"waiting for transactions that write {names.source} to end", file=sys.stderr, flush=True)
+        time.sleep(0.01 if waited < 1 else 0.2)
 
 
 def _landed(spark, feed: Feed, table: str, capture: int) -> int:
@@ -69,31 +211,94 @@ def _landed(spark, feed: Feed, table: str, capture: int) -> int:
     ).first()[0]
 
 
-def _write(spark, database: Database, feed: Feed, names: Names, table: str, columns) -> tuple[Path, int]:
-    """Write the rows, as the transaction sees them; return the file and their number."""
-    folder = Path(feed.root) / feed.name / table
+def _of_rows(path: Path) -> Path:
+    """Return where the rows of an export are until it is whole."""
+    return path.with_name(f"{path.name}.unfinished")
+
+
+def _state(path: Path) -> Path:
+    """Return where it stands how far an export that is not whole has come."""
+    return path.with_name(f"_{path.name}.json")
+
+
+def _unfinished(folder: Path, table: str, columns: list[str], capture: int, start: int) -> Unfinished:
+    """Return the export to go on with, or a new one; one that cannot be gone on with is removed."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{table}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.csv"
-    shown = ", ".join(
-        AS_TEXT.get(kind, "{column}").format(column=quoted(column)) + f" as {quoted(column)}"
-        for column, kind, _ in columns
-    )
-    java = spark.sparkContext._jvm
-    unfinished = path.with_suffix(".tmp")
-    with database.errors():
-        stream = java.java.io.FileOutputStream(str(unfinished))
+    for state in sorted(folder.glob(f"_{table}-*.csv.json"), reverse=True):
+        path = folder / state.name.removeprefix("_").removesuffix(".json")
         try:
-            rows = java.org.postgresql.copy.CopyManager(database.connection).copyOut(
-                f"copy (select {shown} from {names.source}) to stdout (format csv, header, force_quote *)", stream
-            )
+            found = Unfinished(**json.loads(state.read_text()))
+            is_same = (found.columns, found.capture) == (columns, capture) and found.after
+            if is_same and _of_rows(path).stat().st_size >= found.size:
+                print(f"going on with {path.name}, which has {found.rows:,} rows", file=sys.stderr, flush=True)
+                return found
+        except (OSError, ValueError, TypeError):
+            pass  # a run was ended while it wrote them
+        state.unlink()
+    for left in folder.glob(f"{table}-*.csv.unfinished"):
+        left.unlink()
+    name = f"{table}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.csv"
+    return Unfinished(name, columns, capture, start)
+
+
+def _write(spark, database: Database, folder: Path, names: Names, texts, unfinished: Unfinished) -> int:
+    """Write the rows, as the transaction sees them, part by part; return the number of all."""
+    key = database.rows(KEY, names.source)
+    shown = ", ".join(f"{value} as {quoted(column)}" for column, _, value in texts)
+    path = _of_rows(folder / unfinished.file)
+    is_last = False
+    while not is_last:
+        last = _last_of_part(database, names, key, unfinished.after)
+        is_last = last is None
+        where = _between(key, unfinished.after, last)
+        header = "" if unfinished.size else ", header"
+        copy = (
+            f"copy (select {shown} from {names.source} as source{where}) to stdout (format csv{header}, force_quote *)"
+        )
+        unfinished.rows += _append(spark, database, copy, path, unfinished.size)
+        unfinished.size, unfinished.after = path.stat().st_size, last
+        write_whole(_state(folder / unfinished.file), json.dumps(asdict(unfinished)))
+        if not is_last:
+            print(f"{names.source}: {unfinished.rows:,} rows so far", file=sys.stderr, flush=True)
+    return unfinished.rows
+
+
+def _append(spark, database: Database, copy: str, path: Path, size: int) -> int:
+    """Write what a copy gives behind the first bytes of a file; return the number of rows."""
+    java = spark.sparkContext._jvm
+    if path.exists():
+        with path.open("r+b") as left:
+            left.truncate(size)
+    with database.errors():
+        stream = java.java.io.FileOutputStream(str(path), True)
+        try:
+            return java.org.postgresql.copy.CopyManager(database.connection).copyOut(copy, stream)
         finally:
             stream.close()
-    return path, rows
 
 
-def _declare(path: Path, position: str) -> None:
+def _last_of_part(database: Database, names: Names, key: list, after: list[str] | None) -> list[str] | None:
+    """Return the key that the next part ends with, as literals; None: the part is the last one."""
+    if not key:
+        return None
+    columns = ", ".join(f"source.{quoted(column)}" for column, _ in key)
+    literals = ", ".join(f"quote_literal(source.{quoted(column)}::text)" for column, _ in key)
+    found = database.rows(
+        f"select {literals} from {names.source} as source{_between(key, after, None)} order by {columns} "
+        f"offset {PART_ROWS - 1} limit 1"
+    )
+    return [f"{value}::{kind}" for value, (_, kind) in zip(found[0], key, strict=True)] if found else None
+
+
+def _between(key: list, after: list[str] | None, last: list[str] | None) -> str:
+    columns = ", ".join(f"source.{quoted(column)}" for column, _ in key)
+    bounds = [f"({columns}) {than} ({', '.join(values)})" for than, values in ((">", after), ("<=", last)) if values]
+    return f" where {' and '.join(bounds)}" if bounds else ""
+
+
+def _declare(path: Path, position: str | list[str]) -> None:
     """Write the position beside the export."""
     beside = path.parent / "_exports.yml"
     text = beside.read_text() if beside.exists() else "# Where the source stood when each export was taken.\n"
-    entry = {path.name: {"position": position, "taken_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}}
-    beside.write_text(text + yaml.safe_dump(entry, default_flow_style=None))
+    entry = {path.name: {"position": position, "taken_at": datetime.now(timezone.utc).isoformat()}}
+    write_whole(beside, text + yaml.safe_dump(entry, default_flow_style=None))

@@ -7,8 +7,9 @@ import yaml
 
 from highwater import dbt
 from highwater.add_table import column_in_other_letters, declared_columns, in_yaml
-from highwater.columns import named_columns
+from highwater.columns import named_columns, what_is_wrong
 from highwater.feeds import FAST_LOADER
+from highwater.printable import printable
 from highwater.spark import quoted
 
 FIRST_OF_CONTRACT = "      - name: change_sequence_number\n"
@@ -27,17 +28,23 @@ def add_new_fields(spark) -> None:
     from dbt.cli.main import dbtRunner
 
     dbt.set_defaults()
-    result = dbtRunner().invoke(["test", "--quiet", "--warn-error-options", "{}", "--select", *tests])
-    added = set()
+    result = dbtRunner(callbacks=[dbt.hear]).invoke(
+        ["test", "--quiet", "--warn-error-options", "{}", "--select", *tests]
+    )
+    seen, added = set(), False
     for row in list(dbt.failing_rows(result, "has_declared_fields")):
         # a second column of one name cannot be; the build says what to do about it
         is_new = row["problem"] == "is not declared" and not column_in_other_letters(row["entity"], row["field"])
-        if is_new and (row["entity"], row["field"]) not in added:
-            added.add((row["entity"], row["field"]))
-            _add(spark, row["entity"], row["field"])
-            click.echo(
-                f"{row['entity']}: the new field {row['field']} of {row['source_file']} is a column (string) now."
-            )
+        if not is_new or (row["entity"], row["field"]) in seen:
+            continue
+        seen.add((row["entity"], row["field"]))
+        named = f"{row['entity']}: the new field {printable(row['field'])} of {printable(row['source_file'])}"
+        if wrong := what_is_wrong(row["field"], "string", None):
+            click.echo(f"warning: {named} is left in raw: {printable(wrong[0])}", err=True)
+            continue
+        added = True
+        _add(spark, row["entity"], row["field"])
+        click.echo(f"{named} is a column (string) now.")
     if added:
         click.echo("Commit the changed files under models/.")
 

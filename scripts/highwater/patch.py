@@ -12,7 +12,6 @@ from highwater.add_table import Column, declared_columns
 from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
 from highwater.errors import CheckError, UsageError
 from highwater.extract import (
-    CAPTURES,
     CHANGELOG,
     PATCH_METHODS,
     RECORD_CHANGE,
@@ -22,6 +21,7 @@ from highwater.extract import (
     capture_of,
     changelog_tables,
     columns_of,
+    create_objects,
     entities_of,
     is_patched,
     landed_captures,
@@ -32,7 +32,7 @@ from highwater.extract import (
     same_key,
     split_name,
 )
-from highwater.feeds import Feed, declared_feeds
+from highwater.feeds import Feed, declared_feeds, sql_text
 from highwater.project import patch_mark, set_mark
 from highwater.rebuild import merged_table, settings_of
 from highwater.spark import quoted as quoted_in_spark
@@ -50,7 +50,7 @@ NOT_TAKEN = "current_setting('highwater.takes', true) is distinct from 'on'"
 FUNCTION = (
     """
     create function {function}() returns trigger language plpgsql security definer
-    set search_path = pg_catalog {texts} as $patch$
+    {texts} as $patch$
     begin
         if tg_op = 'TRUNCATE' {or_no_insert} then
             raise exception '% is refused in a patch of {label}', tg_op using hint = '{hint}';
@@ -151,7 +151,7 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
             chosen = spark.table(f"lake.{entity}").where(where or "false")
         except PySparkException as error:
             raise UsageError(f"--where {where}: {str(error).splitlines()[0]}") from None
-        database.run("create schema if not exists highwater")
+        create_objects(database)
         behind = ", ".join(f"{quoted(c.field)} {types.get(c.field) or _postgres_type(c.data_type)}" for c in columns)
         database.run(f"create table {names.patch_rows} ({behind}, primary key ({', '.join(map(quoted, key))}))")
         # before the commit: of a patch that is killed from here on status tells, until --end
@@ -166,7 +166,6 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
                 refuse_waiting(database, names, name)
                 _refuse_rows_of_both(database, names, name, key)
             else:
-                database.run(CAPTURES)
                 database.run(CHANGELOG.format(changelog=names.changelog))
                 landed = landed_captures(spark, feed, names.table)
                 record_capture(database, names, PATCH_METHODS[insert_only], key, landed)
@@ -250,7 +249,7 @@ def _refuse_unbuilt(spark, feed: Feed, names: Names, entity: str) -> None:
         select
             (
                 select coalesce(max(landing_batch), 0) from {feed.raw_table}
-                where entry = 'record' and source_table = '{names.table}'
+                where entry = 'record' and source_table = {sql_text(names.table)}
             ) > (select coalesce(max(landing_batch), 0) from {log} where feed = '{feed.name}')
             or (select coalesce(max(log_batch), 0) from {log} where verdict = 'applied')
             > (select coalesce(max(log_batch), 0) from lake.{entity}_merged)

@@ -52,7 +52,35 @@ def disabled_mark(name: str) -> Path:
 def set_mark(mark: Path) -> None:
     """Write the time of now into the file of a mark."""
     mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.write_text(utc_now())
+    write_whole(mark, utc_now())
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file by a rename, so that nobody ever finds half of it.
+
+    Arguments:
+        path: of the file; its folder is there. text: all that it will hold.
+    """
+    beside = path.with_name(f".{path.name}.tmp")
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def read_state(path: Path) -> dict:
+    """Return what a state file holds; nothing where it is missing, half written or something else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def landing_root() -> str:
@@ -84,6 +112,21 @@ def require_java() -> None:
         raise UsageError(f"Spark needs Java {JAVA_AT_LEAST}, and {java} is Java {found[1]}. {wanted}")
 
 
+def require_space(size: int, what: str) -> None:
+    """Refuse a step for which the disk of the lake is too small, before it has written anything.
+
+    Arguments:
+        size: the bytes that it needs at least. what: is to be done, for example `landing datastream_shop`.
+    Raises: UsageError with what is needed and what is there.
+    """
+    free = shutil.disk_usage(lake()).free
+    if free < size:
+        raise UsageError(
+            f"{what} needs at least {size / 1e6:,.1f} MB on the disk of the lake {lake()}, and {free / 1e6:,.1f} MB "
+            "are free. Nothing was done. Make room, or set HIGHWATER_LAKE to a folder of a larger disk."
+        )
+
+
 @contextlib.contextmanager
 def lease(command: str):
     """Hold the lake's lease: one writer at a time.
@@ -97,43 +140,62 @@ def lease(command: str):
     path = lake() / "lease"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = open(path, "a+")  # noqa: SIM115 - held until the end of the command
+        handle = open(path, "a+b", buffering=0)  # noqa: SIM115 - held until the end of the command
     except OSError as error:
-        raise UsageError(
-            f"the lake folder {lake()} cannot be written to ({error.strerror}). "
-            "Make it writable, or set HIGHWATER_LAKE to another folder."
-        ) from error
+        raise _cannot_be_written(error) from error
     with handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             handle.seek(0)
-            holder = json.loads(handle.read() or "{}")
+            holder = _holder_in(handle) or {}
             raise UsageError(
                 f"the lake {lake()} is in use by `{holder.get('command', 'another command')}` "
                 f"(process {holder.get('process', '?')}, since {holder.get('since', '?')} UTC). "
                 "Wait for it to end, or set HIGHWATER_LAKE to another folder."
             ) from None
-        handle.truncate(0)
-        since = utc_now()
-        json.dump({"command": command, "process": os.getpid(), "since": since}, handle)
-        handle.flush()
+        try:
+            handle.truncate(0)
+            handle.write(json.dumps({"command": command, "process": os.getpid(), "since": utc_now()}).encode())
+        except OSError as error:
+            raise _cannot_be_written(error) from error
         try:
             yield
         finally:
-            handle.truncate(0)
+            with contextlib.suppress(OSError):
+                handle.truncate(0)
+
+
+def _cannot_be_written(error: OSError) -> UsageError:
+    return UsageError(
+        f"the lake folder {lake()} cannot be written to ({error.strerror}). "
+        "Make it writable, or set HIGHWATER_LAKE to another folder."
+    )
+
+
+def _holder_in(handle) -> dict | None:
+    """Return what a lease says of its holder; None: nobody, {}: what a power cut has left of it."""
+    said = handle.read()
+    try:
+        holder = json.loads(said or "null")
+    except ValueError:
+        return {}
+    return holder if holder is None or isinstance(holder, dict) else {}
 
 
 def step_under_way() -> str | None:
     """Return which command is writing to the lake, or which one was killed while it did; None: neither."""
     try:
-        with open(lake() / "lease") as handle:
-            step = json.loads(handle.read() or "null")
+        with open(lake() / "lease", "rb") as handle:
+            step = _holder_in(handle)
+            if step is None:
+                return None
+            command, since = step.get("command", "a command"), step.get("since", "an unknown time")
             try:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
-                return step and f"{step['command']} is running (process {step['process']}, since {step['since']} UTC)"
-            return step and f"{step['command']} of {step['since']} UTC was killed; run it again"
+                return f"{command} is running (process {step.get('process', '?')}, since {since} UTC)"
+            return f"{command} of {since} UTC was killed; run it again"
     except FileNotFoundError:
         return None
 

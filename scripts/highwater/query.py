@@ -4,50 +4,41 @@ import csv
 import json
 import re
 import sys
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 
 from pyspark.sql import Row
 
 from highwater.errors import CheckError, UsageError
+from highwater.printable import UNPRINTABLE, printable, printable_text
+from highwater.reads_only import refuse_what_does_more
 
-READS = {"select", "with", "from", "table", "values", "show", "describe", "desc", "explain"}
+RUNS_ON_FILES = "spark.sql.runSQLOnFiles"
 
 
-def show(spark, sql: str, form: str) -> None:
+def show(spark, sql: str, form: str, unsafe: bool = False) -> None:
     """Run one SQL statement and print its rows.
 
     Arguments:
         sql: the statement; the current schema is the one that dbt builds into.
         form: `table` for people, `csv` with a header, or `json` (one object a line).
-    Raises: UsageError with Spark's own first sentence when the statement is wrong, or when it would write;
+        unsafe: whatever it does is run; otherwise it only reads.
+    Raises: UsageError with Spark's own first sentence when the statement is wrong, or when it would do more than read;
             also when two columns of a JSON answer have one name. CheckError with the sentence of a view that refuses.
     """
-    first_word = (re.findall(r"\w+", sql) or [""])[0].lower()
-    if first_word not in READS:
-        raise UsageError(f"`highwater query` only reads; a statement that starts with {first_word!r} is not run.")
     from py4j.protocol import Py4JError
     from pyspark.errors import AnalysisException, ParseException, PySparkException
 
     try:
-        if _inserts(spark, sql):
-            raise UsageError("`highwater query` only reads; a statement that inserts rows is not run.")
-        answer = spark.sql(sql)
-        names, rows = answer.columns, answer.toLocalIterator()
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if form == "json" and twice:
-            raise UsageError(f"two columns are called {twice!r}; name them with `as`, JSON keeps one of a name.")
-        if form == "csv":
-            writer = csv.writer(sys.stdout)
-            writer.writerow(names)
-            writer.writerows([None if v is None else _text(v) for v in row] for row in rows)
-        elif form == "json":
-            for row in rows:
-                print(json.dumps(row.asDict(recursive=True), default=_text, ensure_ascii=False))
-        else:
-            show_table(names, rows)
-    except (AnalysisException, ParseException) as error:
-        raise UsageError(str(error).split("\n")[0]) from None
+        if not unsafe:
+            refuse_what_does_more(spark, sql)
+        with _paths_as_tables(spark, unsafe):
+            _show_rows(spark.sql(sql), form)
+    except ParseException as error:
+        raise UsageError(_parse_error(str(error), sql)) from None
+    except AnalysisException as error:
+        raise UsageError(_first_line(error)) from None
     except (Py4JError, PySparkException) as error:
         told = re.search(r"\[USER_RAISED_EXCEPTION\] (.*) SQLSTATE", str(error))
         if not told:
@@ -55,14 +46,52 @@ def show(spark, sql: str, form: str) -> None:
         raise CheckError(told[1]) from None
 
 
-def _inserts(spark, sql: str) -> bool:
-    """Tell whether a query inserts its rows somewhere: `with … insert into`, `from … insert into`."""
-    nodes = [spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)]
-    for node in nodes:
-        if "Insert" in node.nodeName():
-            return True
-        nodes += [node.children().apply(place) for place in range(node.children().size())]
-    return False
+@contextmanager
+def _paths_as_tables(spark, allowed: bool):
+    """Let Spark take a name for a path, or keep it from doing so; views too."""
+    before = spark.conf.get(RUNS_ON_FILES)
+    spark.conf.set(RUNS_ON_FILES, str(allowed).lower())
+    try:
+        yield
+    finally:
+        spark.conf.set(RUNS_ON_FILES, before)
+
+
+def _first_line(error) -> str:
+    return next((line for line in str(error).split("\n") if line.strip()), "Spark gives no reason")
+
+
+def _parse_error(said: str, sql: str) -> str:
+    """Return the sentence about a text that is no statement of SQL, or more than one."""
+    place = re.search(r"\(line (\d+), pos (\d+)\)", said)
+    if place:
+        lines = sql.split("\n")[: int(place[1])]
+        before = "\n".join([*lines[:-1], lines[-1][: int(place[2])]])
+        if re.search(r";(\s|--[^\n]*(\n|\Z)|/\*.*?\*/)*\Z", before, re.DOTALL):
+            return "`highwater query` runs one statement, and this is more than one; nothing of it has run."
+    return _first_line(said)
+
+
+def _show_rows(answer, form: str) -> None:
+    names, rows = answer.columns, answer.toLocalIterator()
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if form == "json" and twice:
+        raise UsageError(f"two columns are called {twice!r}; name them with `as`, JSON keeps one of a name.")
+    if form == "csv":
+        writer = csv.writer(sys.stdout)
+        writer.writerow(names)
+        writer.writerows([None if v is None else _text(v) for v in row] for row in rows)
+    elif form == "json":
+        for row in rows:
+            print(_json(row.asDict(recursive=True)))
+    else:
+        show_table(names, rows)
+
+
+def _json(value) -> str:
+    """Return a value as JSON, control characters escaped, also those that JSON would let through."""
+    text = json.dumps(value, default=_text, ensure_ascii=False)
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _text(value) -> str:
@@ -88,8 +117,8 @@ def show_table(names, rows) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in names:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(printable(name)), overflow="fold")
     for row in rows:
-        table.add_row(*("NULL" if value is None else Text(_text(value)) for value in row))
+        table.add_row(*("NULL" if value is None else Text(printable_text(_text(value))) for value in row))
     width = None if sys.stdout.isatty() else 200
     Console(width=width).print(table)

@@ -8,6 +8,7 @@ import yaml
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import FAST_LOADER, sql_text
+from highwater.project import require_space
 from highwater.tables import LISTS, count_anew, tables_in
 
 # truncates wait with the pending rows for ever, and are no rows of the table
@@ -58,11 +59,17 @@ def rebuild(spark, table: str) -> str:
     Raises: UsageError when there is no such entity or nothing has been built yet; CheckError when dbt fails.
     """
     merged = merged_table(spark, table)
+    require_space(size_of(spark, f"lake.{merged}"), f"rebuilding {table}")
     status = dbt.run(["run-operation", "rebuild_merged", "--args", f"{{entity: {table}}}", "--quiet"])
     if status:
         raise CheckError(f"{merged} was not rebuilt; it is as it was.")
     rows = spark.table(f"lake.{merged}").count()
     return f"{merged}: {rows:,} keys, rebuilt from {table}_changes."
+
+
+def size_of(spark, table: str) -> int:
+    """Return the bytes of a table's newest version, which writing it anew takes once more."""
+    return spark.sql(f"describe detail {table}").first()["sizeInBytes"]
 
 
 # what the log has of a feed and raw no longer
@@ -108,6 +115,7 @@ def rebuild_from_raw(spark, table: str) -> str:
         raise UsageError(f"the log of {table} is empty, so there is nothing to judge again; run: highwater build")
     upto = {feed: marks[feed].batch if feed in marks else 0 for feed, _ in sources}
     newest = max(row.log_batch for row in marks.values())
+    require_space(size_of(spark, log), f"rebuilding {table}")
     _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
     old = spark.sql(f"describe history {log} limit 1").first()["version"]
     records = _swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")

@@ -18,13 +18,16 @@ from pathlib import Path
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from highwater import dbt
+from highwater import dbt, landing
 from highwater.add_table import logged_tables
 from highwater.compact import newest_version
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds, sql_text
 from highwater.formats import TABLE_IN_FOLDERS
 from highwater.project import lake
+from highwater.publish import publish_groups
+from highwater.repair import LAST, repairs
+from highwater.retention import retention_of
 from highwater.spark import quoted
 from highwater.status import WAITING
 
@@ -38,7 +41,9 @@ VERDICTS = (
     "duplicate_in_lake",
     "duplicate_in_export",
     "in_flight",
+    "stale",
 )
+RUN = "%Y-%m-%d %H:%M:%S.%f"
 MASK = "•••"
 SAMPLES = 5
 # what the texts of a row say, the strictest first
@@ -69,13 +74,16 @@ class Comparison:
 
     Attributes:
         verdict: PASS, FAIL or INCONCLUSIVE. not_checked: why it is no PASS, apart from differences.
+        export_file: the file of the export, or the folder that its parts are in. export_parts: each with its SHA-256.
         position: of the export, as it was declared. sequence: the same as a change_sequence_number.
+        taken_at: of the export, as declared, or when its file was last changed; UTC. age: at the run, in words.
         compared: which rows of the lake were compared.
         counts: by verdict of rows, the keys and the rows of both sides; they add up to lake_rows and export_rows.
         columns: by name, the values that differ: both there, NULL in the export, NULL in the lake; and the rows that a
             declared rule made equal.
         samples: a few differences of each kind. causes: what probably happened, with the number of rows that say so.
-        queries: to see more of them, by verdict. seconds: what it took.
+        queries: to see more of them, by verdict. repairs: what mends them, where that was asked for.
+        seconds: what it took.
     """
 
     table: str
@@ -84,7 +92,10 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     export: str | None = None
     export_file: str | None = None
-    export_hash: str | None = None
+    export_parts: dict = field(default_factory=dict)
+    export_records: int | None = None
+    taken_at: str | None = None
+    age: str | None = None
     position: str | None = None
     sequence: str | None = None
     compared: str | None = None
@@ -96,6 +107,7 @@ class Comparison:
     samples: list = field(default_factory=list)
     causes: list = field(default_factory=list)
     queries: dict = field(default_factory=dict)
+    repairs: list = field(default_factory=list)
     newest_log_batch: int | None = None
     seconds: float = 0.0
 
@@ -105,8 +117,8 @@ class Comparison:
 
     @property
     def differences(self) -> int:
-        """How many keys differ, those in flight not counted."""
-        return self.keys(*(verdict for verdict in VERDICTS if verdict not in ("equal", "in_flight")))
+        """How many keys differ; those in flight, and stale ones that are equal, are not counted."""
+        return self.keys(*(verdict for verdict in VERDICTS if verdict not in ("equal", "in_flight", "stale")))
 
 
 @dataclass
@@ -135,12 +147,15 @@ class Reconciliation:
         return f"{self.verdict}: {tables}, {', '.join(counts)}; {self.run[:19]} UTC"
 
 
-def reconcile(spark, tables: tuple[str, ...] = (), as_of: str | None = None) -> Reconciliation:
+def reconcile(
+    spark, tables: tuple[str, ...] = (), as_of: str | None = None, with_repairs: bool = False
+) -> Reconciliation:
     """Compare tables with their newest exports, and append what was found to the results.
 
     Arguments:
         tables: models with the test matches_export; none: all of them, and every table without an export is named.
         as_of: position of the source to compare as of, in the place of those that the exports carry.
+        with_repairs: say what mends each difference.
     Raises: UsageError when a table is not there; CheckError when dbt fails.
     """
     from importlib.metadata import version
@@ -152,11 +167,12 @@ def reconcile(spark, tables: tuple[str, ...] = (), as_of: str | None = None) -> 
     for table in tables:
         if table not in plans and table not in known:
             raise UsageError(f"there is no table {table!r}; tables are: {', '.join(sorted({*known, *plans}))}.")
-    run = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
-    comparisons = []
+    run = datetime.now(timezone.utc).strftime(RUN)
+    comparisons, listed = [], {}
     for table in tables or sorted({*known, *plans}):
         for plan in plans.get(table, [{"table": table, "error": WITHOUT_EXPORT}]):
             started = time.monotonic()
+            plan |= {"with_repairs": with_repairs, "listed": listed}
             comparison = _compare_or_say_why(spark, plan, as_of, run)
             comparison.seconds = round(time.monotonic() - started, 1)
             comparisons.append(comparison)
@@ -229,36 +245,92 @@ def _compare(spark, plan: dict, as_of: str | None, run: str) -> Comparison:
     for _attempt in (1, 2):
         found.not_checked, found.notes = list(known[0]), list(known[1])
         before = _versions(spark, plan)
-        if plan["raw"] and not _export_facts(spark, plan, found):
+        if plan["raw"] and not _export_facts(spark, plan, found, run):
+            found.not_checked += _exports_that_wait(spark, plan)
             return found
+        found.repairs = []
+        waiting = _exports_that_wait(spark, plan) if plan["raw"] else []
+        found.not_checked += waiting
         window = _positions(spark, plan, found, as_of)
         rows, is_behind = _rows_of_lake(spark, plan, found, window)
+        if rows is None:
+            return found
+        plan["stale"] = _stale_keys(spark, plan, window)
         adds_up = count(spark, plan, found, rows, window, run)
         is_stable = adds_up and (found.differences == 0 or _versions(spark, plan) == before)
         if is_stable:
             break
     if not is_stable:
         found.not_checked.append("the table changed while it was compared; run it again")
-    _conclude(found, is_behind or not is_stable, _unreadable(spark, plan, found))
+    is_empty = not all(plan["part_sizes"]) if plan["raw"] else False
+    _conclude(found, is_behind or bool(waiting) or is_empty or not is_stable, _unreadable(spark, plan, found))
     return found
 
 
-def _export_facts(spark, plan: dict, found: Comparison) -> bool:
-    (row,) = spark.sql(
-        f"""
-        select max_by(
-            struct(source_file, source_position, file_hash, file_records), struct(landing_batch, source_file)
-        ) as newest
-        from {plan["raw"]} where source_table = {sql_text(plan["source_table"])} and entry = 'file'
-        """
-    ).collect()
-    if row.newest is None:
+def _export_facts(spark, plan: dict, found: Comparison, run: str) -> bool:
+    """Say which export is compared, the same as the staging model reads, and return whether there is one."""
+    exports = f"select *, cast(taken_at as string) as taken from ({plan['exports']}) order by place desc limit 2"
+    newest, *others = spark.sql(exports).collect() or [None]
+    if newest is None:
         found.not_checked.append(f"no export has landed in {plan['raw']} yet")
         return False
-    found.export_file, found.export_hash = row.newest.source_file, row.newest.file_hash
-    found.position = row.newest.source_position
-    plan["file_records"] = row.newest.file_records
+    found.export_file, found.position = newest.export, newest.source_position
+    found.export_parts = {part.source_file: part.file_hash for part in newest.parts}
+    found.export_records = plan["file_records"] = newest.records
+    plan["part_sizes"] = [part.file_size for part in newest.parts]
+    found.taken_at = newest.taken[:19]
+    found.age = age_in_words(datetime.strptime(run, RUN) - datetime.fromisoformat(found.taken_at))
+    found.not_checked += [
+        f"{row.source_file} is a part of the export and was left out by `highwater land --skip`"
+        for row in spark.sql(
+            f"select distinct source_file from {plan['raw']} where entry = 'skipped' "
+            f"and startswith(source_file, {sql_text(newest.export + '/')})"
+        ).collect()
+        if row.source_file not in found.export_parts
+    ]
+    found.not_checked += [
+        f"{part.source_file} has no byte; take the export again" for part in newest.parts if not part.file_size
+    ]
+    for other in others:
+        if other.place[:2] == newest.place[:2]:
+            found.not_checked.append(
+                f"nothing says which export is the newest: {other.export} has the position and the time of "
+                f"{newest.export}, which is compared; declare `taken_at` of both in _exports.yml under new names"
+            )
     return True
+
+
+def age_in_words(age) -> str:
+    """Return how old something is, in its largest unit."""
+    seconds = int(age.total_seconds())
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            return f"{seconds // length:,} {unit}{'s'[: seconds // length != 1]} old"
+    return "less than a minute old"
+
+
+def _exports_that_wait(spark, plan: dict) -> list[str]:
+    """Return why what lies in the folder of a table's exports is not what has landed; nothing: it is."""
+    feed = declared_feeds().get(plan["feed"])
+    if feed is None or feed.role != "export":
+        return []
+    # each feed is listed once a run
+    listed = plan.setdefault("listed", {})
+    try:
+        if feed.name not in listed:
+            listed[feed.name] = landing.new_and_changed(spark, feed)
+    except (UsageError, OSError) as error:
+        return [f"what lies in the folder of {feed.name} cannot be listed, so a newer export may wait there: {error}"]
+    new, changed = listed[feed.name]
+    waiting = [file.source_file for file in new if file.table == plan["source_table"]]
+    words = [landing.changed_file(feed, file.source_file) for file in changed if file.table == plan["source_table"]]
+    if waiting:
+        more = f" and {len(waiting) - 1:,} more" if len(waiting) > 1 else ""
+        words.append(
+            f"{waiting[0]}{more} lies in the folder and has not landed; run: highwater build. To leave it out on "
+            f"record: {landing.skipping(waiting[0])}"
+        )
+    return words
 
 
 def _positions(spark, plan: dict, found: Comparison, as_of: str | None) -> list[str]:
@@ -299,8 +371,11 @@ def _versions(spark, plan: dict) -> list:
     return [newest_version(spark, table) for table in tables if spark.catalog.tableExists(table)]
 
 
-def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> tuple[str, bool]:
-    """Return a relation with the rows of the lake at the end of the window, and whether some are still to come."""
+def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> tuple[str | None, bool]:
+    """Return a relation with the rows of the lake at the end of the window, and whether some are still to come.
+
+    None in the place of the relation: the log does not go back as far as the position.
+    """
     found.compared = "as it is now"
     # what the table shows: the log may be ahead of it
     for shown in (f"{plan['lake']}_merged", plan["log"]) if plan["log"] else ():
@@ -317,13 +392,84 @@ def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> tu
     if not facts["later"]:
         found.compared = "as it is now: nothing has changed since the position of the export"
         return plan["lake"], bool(lag)
+    too_old = _too_old(spark, plan, facts, end)
+    if too_old:
+        found.compared = None
+        found.not_checked.append(f"the export is too old to be compared: {too_old}; deliver a newer one")
+        return None, True
     select, words = "rows_at_position", f"as of the position, {facts['later']:,} later changes taken back"
     if facts["truncates"]:
         select, words = "rows_of_log", "as of the position, from the log alone: the table has been truncated since"
     found.compared = words
-    view = "highwater_rows_of_lake"
-    spark.sql(plan[select].replace(plan["marks"]["position"], end)).createOrReplaceTempView(view)
+    view, taken_back = "highwater_rows_of_lake", plan[select].replace(plan["marks"]["position"], end)
+    held = _held_otherwise(spark, plan, end) if facts["is_whole"] and not facts["truncates"] else None
+    if held:
+        found.compared += "; rows that the table does not have as the log says are compared as the table has them"
+        keys = ", ".join(map(quoted, plan["log_key"]))
+        taken_back = (
+            f"select * from ({taken_back}) left anti join ({held}) using ({keys}) "
+            f"union all select * from {plan['lake']} left semi join ({held}) using ({keys})"
+        )
+    spark.sql(taken_back).createOrReplaceTempView(view)
     return view, bool(lag)
+
+
+def _held_otherwise(spark, plan: dict, end: str) -> str | None:
+    """Return a select of the keys that changed behind a position whose rows are not as the log says they are now.
+
+    None: there are none. What the log takes back says nothing of a row that the table has lost or spoilt.
+    """
+    if any(plan["table"] in entities for entities in publish_groups().values()):
+        return None  # the view shows what was published
+    own = ", ".join(f"{quoted(log)} as {quoted(name)}" for name, log in plan["log_key"].items())
+    keys = ", ".join(map(quoted, plan["log_key"]))
+    changed = (
+        f"select distinct {own} from {plan['log']} where rejection_reason is null and change_type <> 'truncate' "
+        f"and change_sequence_number >= '{end}0'"
+    )
+    of_log = plan["rows_of_log"].replace(plan["marks"]["position"], LAST)
+    names = ", ".join(map(quoted, spark.sql(of_log).columns))
+    sides = [
+        f"select {names} from {rows} left semi join ({changed}) using ({keys})"
+        for rows in (f"({of_log})", plan["lake"])
+    ]
+    held = " union all ".join(f"({one} except all {other})" for one, other in (sides, sides[::-1]))
+    held = f"select distinct {keys} from ({held})"
+    return None if spark.sql(f"{held} limit 1").isEmpty() else held
+
+
+def _too_old(spark, plan: dict, facts: dict, end: str) -> str | None:
+    """Return why later changes cannot be taken back to a position; None: they can."""
+    if facts["first"] >= f"{end}0":
+        return (
+            f"its position {end} is before the first change that {plan['log']} has ({facts['first']}), so nothing "
+            "says what the rows were then"
+        )
+    kept = _position_that_is_kept(spark, plan)
+    if kept and kept >= f"{end}0":
+        return (
+            f"its position {end} is before {kept}, and of what was there until then `retention_days` of "
+            f"{plan['table']}_changes has kept the last version of each key alone"
+        )
+    return None
+
+
+def _position_that_is_kept(spark, plan: dict) -> str | None:
+    """Return the highest position of which an earlier state may have been dropped by a retention; None: nothing was."""
+    kept_for = retention_of(plan["table"]).get("changes")
+    if not kept_for or not spark.catalog.tableExists("lake.ledger"):
+        return None
+    return spark.sql(
+        f"""
+        select max(change_sequence_number)
+        from {plan["log"]}
+        where
+            rejection_reason is null
+            and landed_at < now() - interval {kept_for} days
+            and (select coalesce(sum(applied + superseded), 0) from lake.ledger where table_name = '{plan["table"]}')
+            > (select count_if(verdict in ('applied', 'superseded') and not is_derived) from {plan["log"]})
+        """
+    ).first()[0]
 
 
 def _lag(spark, plan: dict, facts: dict, end: str) -> str | None:
@@ -352,6 +498,7 @@ def _facts_of_log(spark, plan: dict, end: str) -> dict:
         select
             log_batch,
             max(change_sequence_number) as highest,
+            min(change_sequence_number) as first,
             min(change_sequence_number) filter (where verdict = 'applied') as lowest,
             count_if(verdict = 'applied') as applied,
             count_if(change_sequence_number >= '{end}0') as later,
@@ -367,6 +514,7 @@ def _facts_of_log(spark, plan: dict, end: str) -> dict:
         "applied": max((batch.highest for batch in batches if batch.log_batch not in waiting), default=None),
         "is_whole": not waiting,
         "lowest": min((batch.lowest for batch in batches if batch.log_batch in waiting), default=None),
+        "first": min((batch.first for batch in batches), default=None),
         "later": sum(batch.later for batch in batches),
         "truncates": sum(batch.truncates for batch in batches),
     }
@@ -417,6 +565,7 @@ def count(spark, plan: dict, found: Comparison, rows: str, window=("",), run: st
     found.counts = {"equal": {"keys": equal, "lake_rows": equal, "export_rows": equal}}
     found.columns, found.samples, found.causes, found.queries = {}, [], [], {}
     if not differing:
+        _set_stale_apart(spark, plan, found, rows, None)
         return True
     with _scratch() as folder:
         return _count_rows(spark, plan, found, rows, window, run, buckets, differing, folder)
@@ -457,8 +606,61 @@ def _count_rows(spark, plan, found, rows, window, run, buckets, differing, folde
     ).collect():
         found.counts[row.verdict] = {"keys": row.keys, "lake_rows": row.lake_rows, "export_rows": row.export_rows}
     found.columns = {column: _column_counts(seen, column) for column in found.rules if seen[f"rule_{column}"]}
+    _set_stale_apart(spark, plan, found, rows, DIFFERENCES)
     _describe(spark, plan, found)
+    if plan.get("with_repairs"):
+        found.repairs = repairs(spark, plan, DIFFERENCES, plan.get("stale"), window[-1] if window else None)
     return adds_up
+
+
+def _stale_keys(spark, plan: dict, window: list[str]) -> str | None:
+    """Return a select of the keys whose newest change was rejected; None: no change of a key was.
+
+    The row of such a key is an older one, whatever it equals. A rejected record without an order counts by its arrival.
+    """
+    if not plan["log_key"] or set(plan["log_key"]) != set(plan["key"]):
+        return None
+    until = f"and (change_sequence_number is null or change_sequence_number < '{window[-1]}0')" if window else ""
+    own = ", ".join(f"{quoted(log)} as {quoted(name)}" for name, log in plan["log_key"].items())
+    names = ", ".join(map(quoted, plan["log_key"].values()))
+    is_known = " and ".join(f"{quoted(log)} is not null" for log in plan["log_key"].values())
+    rejected = f"select distinct {names} from {plan['log']} where rejection_reason is not null and {is_known} {until}"
+    if spark.sql(f"{rejected} limit 1").isEmpty():
+        return None
+    return f"""
+        select {own}
+        from {plan["log"]}
+        left semi join ({rejected}) using ({names})
+        where true {until}
+        group by {names}
+        having
+            max(change_sequence_number) filter (where rejection_reason is not null)
+            > coalesce(max(change_sequence_number) filter (where rejection_reason is null), '')
+            or max(log_batch) filter (where rejection_reason is not null and change_sequence_number is null)
+            >= coalesce(max(log_batch) filter (where rejection_reason is null), 0)
+    """
+
+
+def _set_stale_apart(spark, plan: dict, found: Comparison, rows: str, differences: str | None) -> None:
+    """Count the rows of stale keys that are equal as what they are: not compared."""
+    stale = plan.get("stale")
+    if not stale:
+        return
+    names = ", ".join(map(quoted, plan["key"]))
+    others = f"left anti join {differences} using ({names})" if differences else ""
+    keys, count = spark.sql(
+        f"select count(distinct {names}), count(*) from {rows} left semi join ({stale}) using ({names}) {others}"
+    ).first()
+    if keys:
+        found.counts["stale"] = {"keys": keys, "lake_rows": count, "export_rows": count}
+        equal = found.counts["equal"]
+        for name, value in found.counts["stale"].items():
+            equal[name] -= value
+        found.not_checked.append(
+            f"{keys:,} row{'s'[: keys != 1]} of keys whose newest change was rejected: what the lake has is older. See "
+            f"stale_rows and rejected_changes of {plan['table']}, mend what rejects them, and: "
+            f"highwater replay {plan['table']}"
+        )
 
 
 def _rows_of_buckets(rows: str, bucket: str, differing: list) -> str:
@@ -666,6 +868,15 @@ def _causes(spark, plan: dict, found: Comparison) -> list[dict]:
     waiting = _waiting(spark, plan)
     if waiting and (missing or found.keys("value_differs")):
         causes.append(_cause("late tail", None, waiting, None, "records have landed and wait for a build"))
+    if plan.get("stale"):
+        of = missing + found.keys("value_differs")
+        rows = spark.sql(
+            f"select count(*) from {DIFFERENCES} left semi join ({plan['stale']}) "
+            f"using ({', '.join(map(quoted, plan['key']))}) "
+            "where `row verdict` in ('missing_in_lake', 'value_differs')"
+        ).first()[0]
+        if rows:
+            causes.append(_cause("change rejected", None, rows, of, "have a newest change that was rejected"))
     if (missing or extra) and plan["log_key"] and set(plan["log_key"]) == set(plan["key"]):
         causes += _causes_in_log(spark, plan, missing, extra)
     if missing and len(plan["key"]) == 1:
@@ -922,7 +1133,8 @@ def _conclude(found: Comparison, may_be_late: bool, unreadable: int) -> None:
     """Give the verdict.
 
     Arguments:
-        may_be_late: the lake has not applied all changes up to the position of the export, or changed meanwhile.
+        may_be_late: the lake has not applied all changes up to the position of the export, or changed meanwhile, or
+            another export waits to be compared in the place of this one.
         unreadable: rows of the export that could not be read; as many rows of the lake may be theirs.
     """
     unexplained = found.differences - min(unreadable, found.keys("extra_in_lake"))
@@ -947,7 +1159,7 @@ def open_differences() -> Path:
 def _append(spark, found: Reconciliation) -> None:
     rows = [
         (
-            datetime.strptime(found.run, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=timezone.utc),
+            datetime.strptime(found.run, RUN).replace(tzinfo=timezone.utc),
             each.table,
             each.verdict,
             each.not_checked,

@@ -16,6 +16,7 @@ SHOWN = {
     "duplicate_in_lake": "twice in lake",
     "duplicate_in_export": "twice in export",
     "in_flight": "in flight",
+    "stale": "stale",
 }
 NOT_OF_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 COLOURS = {
@@ -25,6 +26,7 @@ COLOURS = {
     "duplicate_in_lake": "#457b9d",
     "duplicate_in_export": "#1d3557",
     "in_flight": "#8d99ae",
+    "stale": "#bc6c25",
 }
 
 
@@ -35,6 +37,8 @@ def show(found: Reconciliation) -> None:
     from highwater.query import show_table
 
     click.echo(found.headline)
+    for each in found.comparisons:
+        click.echo(f"{each.table}: {export_in_words(each)}")
     show_table(
         ["table", "verdict", "rows in lake", "rows in export", *SHOWN.values()],
         [
@@ -49,8 +53,20 @@ def show(found: Reconciliation) -> None:
         lines += [f"probably {cause_in_words(cause)}" for cause in each.causes]
         lines += [f"for example {sample_in_words(sample)}" for sample in each.samples[:3]]
         lines += [f"see them: {query}" for query in each.queries.values()]
+        lines += [f"to mend {line}" for line in repairs_in_words(each)]
         for line in lines:
             click.echo(f"{each.table}: {line}")
+
+
+def export_in_words(comparison) -> str:
+    """Return which export was compared: file, position, age and rows."""
+    if comparison.export_file is None:
+        return f"compared with {comparison.export}" if comparison.compared else "compared with no export"
+    parts = f" ({len(comparison.export_parts):,} parts)" if len(comparison.export_parts) > 1 else ""
+    position = f"position {comparison.position}" if comparison.position else "position unknown"
+    rows = f"{comparison.export_records:,} row{'s'[: comparison.export_records != 1]}"
+    taken = f"taken {comparison.taken_at} UTC, {comparison.age}"
+    return f"export {comparison.export_file}{parts}, {position}, {taken}, {rows}"
 
 
 def _number(value) -> str:
@@ -78,6 +94,15 @@ def cause_in_words(cause: dict) -> str:
     return f"{cause['cause']}{column}: {rows} {cause['evidence']}"
 
 
+def repairs_in_words(comparison) -> list[str]:
+    """Return what mends the differences, a line for each command or statement."""
+    return [
+        f"{repair['keys']:,} {repair['verdict']} ({repair['why']}): {command}"
+        for repair in comparison.repairs
+        for command in repair["run"]
+    ]
+
+
 def sample_in_words(sample: dict) -> str:
     """Return a difference on one line."""
     key = ", ".join(f"{name}={value}" for name, value in sample["key"].items())
@@ -97,6 +122,7 @@ def as_json(found: Reconciliation) -> str:
     document = {
         "verdict": found.verdict,
         "run": found.run,
+        "compared": [f"{each.table}: {export_in_words(each)}" for each in found.comparisons],
         "spark": found.spark,
         "highwater": found.highwater,
         "tables": [asdict(each) for each in found.comparisons],
@@ -115,9 +141,14 @@ def as_junit(found: Reconciliation) -> str:
         failures=str(verdicts.count(FAIL)),
         errors=str(verdicts.count(INCONCLUSIVE)),
     )
+    properties = ElementTree.SubElement(suite, "properties")
+    for each in found.comparisons:
+        value = _of_xml(export_in_words(each))
+        ElementTree.SubElement(properties, "property", name=f"compared.{each.table}", value=value)
     for each in found.comparisons:
         case = ElementTree.SubElement(suite, "testcase", name=each.table, classname="reconcile", time=str(each.seconds))
         lines = [f"{verdict}: {each.keys(verdict):,} keys" for verdict in VERDICTS if each.keys(verdict)]
+        lines += [f"to mend {line}" for line in repairs_in_words(each)]
         lines += [cause_in_words(cause) for cause in each.causes] + [sample_in_words(sample) for sample in each.samples]
         if each.verdict == FAIL:
             message = f"{each.differences:,} keys differ"
@@ -143,8 +174,10 @@ def page(spark, found: Reconciliation) -> str:
         found=found,
         shown=SHOWN,
         charts=charts,
+        export_in_words=export_in_words,
         columns_in_words=columns_in_words,
         cause_in_words=cause_in_words,
+        repairs_in_words=repairs_in_words,
         plotly=get_plotlyjs(),
     )
 

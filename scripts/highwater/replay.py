@@ -3,10 +3,9 @@
 from highwater import dbt
 from highwater.add_table import known_table, logged_tables
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import declared_feeds
+from highwater.feeds import declared_feeds, sql_text
 from highwater.landing import next_batch
 from highwater.rebuild import key_of
-from highwater.tables import text
 
 # Records that are accepted now, and with them those of the same key and position in their file, which may have been
 # accepted before: only together they keep their places. What was there already comes out as a duplicate.
@@ -93,7 +92,7 @@ def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
     number, at = next_batch(spark, feed)
     micros = f"{int(at.timestamp())}{at.microsecond:06}"
     statement = REPLAYED.format(
-        number=number, micros=micros, raw_table=feed.raw_table, table=text(table), records=records
+        number=number, micros=micros, raw_table=feed.raw_table, table=sql_text(table), records=records
     )
     spark.sql(statement).write.format("delta").mode("append").saveAsTable(feed.raw_table)
     noun, verb = ("record", "arrives") if records == 1 else ("records", "arrive")

@@ -15,6 +15,7 @@ from highwater.declarations import append_epoch, declare_truncates, epochs_of
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds, sql_text
 from highwater.formats import FORMATS
+from highwater.printable import printable
 from highwater.project import landing_root
 from highwater.rebuild import key_of
 
@@ -153,7 +154,10 @@ def _matches(source_file: str, patterns: tuple[str, ...]) -> bool:
     name = landing.name_of_content(source_file)
     own = [pattern.removeprefix(f"{landing_root()}/").removeprefix("./").rstrip("/") for pattern in patterns]
     return any(
-        fnmatchcase(path, pattern) for path in (name, source_file) for one in own for pattern in (one, f"{one}/*")
+        fnmatchcase(path, pattern)
+        for path in (name, source_file, printable(name))
+        for one in own
+        for pattern in (one, f"{one}/*")
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from highwater import dbt
 from highwater.add_table import known_table, logged_tables
 from highwater.errors import CheckError, UsageError
+from highwater.faults import doing, trouble_of_one
 from highwater.feeds import Feed, days, declared_feeds
 from highwater.publish import publish_groups
 from highwater.rebuild import declaration_of, settings_of
@@ -62,7 +63,8 @@ def vacuum(spark, table: str | None = None) -> list[str]:
     Arguments:
         table: the entity, for example `customers`; None: every one, and the raw tables.
     Returns: a line for each table that rows were dropped from or whose files were gathered.
-    Raises: UsageError when there is no such entity, or a retention is declared wrongly; CheckError when dbt fails.
+    Raises: UsageError when there is no such entity, or a retention is declared wrongly; CheckError when dbt fails, or
+        when a table cannot be read or written: the others have been seen to all the same.
     """
     known = dict(logged_tables())
     entities = [known_table(table)] if table else list(known)
@@ -82,13 +84,24 @@ def vacuum(spark, table: str | None = None) -> list[str]:
     if not table:
         names += [f"lake.{name}" for name in GATHERED]
         names += [f"lake.{group}_publications" for group in publish_groups()]
+    failures = []
     for name in filter(spark.catalog.tableExists, [*names, *(feed.raw_table for feed in feeds.values())]):
-        done = spark.sql(f"optimize {name}").first()["metrics"]
-        spark.sql(f"vacuum {name}")
-        if done["numFilesRemoved"]:
-            files = done["numFilesRemoved"]
-            lines.append(f"{name}: {files:,} small file{'s'[: files != 1]} became {done['numFilesAdded']:,}")
+        try:
+            with doing(f"the vacuum of {name}"):
+                lines += _gather(spark, name)
+        except Exception as error:
+            failures.append(trouble_of_one(error))
+    if failures:
+        raise CheckError("\n".join([*lines, *failures]))
     return lines or ["nothing is older than its retention, and every table has few files already"]
+
+
+def _gather(spark, name: str) -> list[str]:
+    """Gather the small files of a table and drop those that no version of the last week needs; say what was done."""
+    done = spark.sql(f"optimize {name}").first()["metrics"]
+    spark.sql(f"vacuum {name}")
+    files = done["numFilesRemoved"]
+    return [f"{name}: {files:,} small file{'s'[: files != 1]} became {done['numFilesAdded']:,}"] if files else []
 
 
 def retention_of(entity: str) -> dict[str, int]:
@@ -136,8 +149,11 @@ def _drop(spark, entity: str, operation: str, layer: str, noun: str, retention: 
 
 
 def _forget(spark, entity: str, retention: int) -> None:
-    """Take from the lists of rejected, tied and late changes what the log of an entity has lost."""
-    for listed in filter(lambda name: spark.catalog.tableExists(f"lake.{name}"), LISTS):
+    """Take from the lists of rejected, tied and late changes what the log of an entity has lost.
+
+    A row is no less stale for that.
+    """
+    for listed in filter(lambda name: spark.catalog.tableExists(f"lake.{name}"), LISTS - {"stale_rows"}):
         spark.sql(FORGET.format(listed=listed, entity=entity, before=_before(retention)))
 
 
@@ -160,9 +176,13 @@ def _drop_records(spark, feed: Feed, known: dict) -> list[str]:
 
 
 def _exports_that_may_go(spark, feed: Feed, files: list[str]) -> dict[str, int]:
-    """Return of these files those that are not the newest export of a table."""
-    newest = {file for (file,) in spark.sql(NEWEST_EXPORTS.format(raw_table=feed.raw_table)).collect()}
-    return {file: EVERY_BATCH for file in files if file not in newest}
+    """Return of these files those that no staging model reads, and that are not the last that landed of a table."""
+    kept = {file for (file,) in spark.sql(NEWEST_EXPORTS.format(raw_table=feed.raw_table)).collect()}
+    for path in Path("models/staging").glob(f"**/stg_{feed.name}__*.sql"):
+        if not spark.catalog.tableExists(f"lake.{path.stem}"):
+            return {}
+        kept |= {file for (file,) in spark.sql(f"select distinct source_file from lake.{path.stem}").collect()}
+    return {file: EVERY_BATCH for file in files if file not in kept}
 
 
 def _marks(spark, feed: Feed, known: dict, tables: list[str | None]) -> dict[str | None, int]:

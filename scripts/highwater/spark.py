@@ -3,16 +3,22 @@
 import contextlib
 import logging
 import os
+import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import warnings
 from pathlib import Path
 
 import yaml
 from jinja2 import Environment
 
+from highwater import faults
 from highwater.errors import UsageError
+from highwater.feeds import sql_text
+from highwater.places import in_metastore, mend_places
 from highwater.project import lake, require_java
 
 JARS = Path(".spark/jars")
@@ -51,6 +57,7 @@ def session(**settings: str):
         print("starting Spark ...", file=sys.stderr)
     os.environ.setdefault("SPARK_CONF_DIR", str(Path("conf").resolve()))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    speak_utf8()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     warnings.filterwarnings("ignore", module="pyspark")
     # PySpark logs each analysis error as one line of 10 KB of JSON; whoever catches it reports it.
@@ -60,21 +67,75 @@ def session(**settings: str):
     for name, value in {**profile_settings(), **given}.items():
         builder = builder.config(name, value)
     log = lake() / "spark.log"
+    _begin_logs(log)
+    offset = log.stat().st_size if log.exists() else 0
+    interrupted = signal.getsignal(signal.SIGINT)
     try:
         with java_output_in(log, 2):
             spark = builder.getOrCreate()
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, interrupted)  # PySpark has put its own there
+            # before Hive opens the metastore, and before anything is written where the lake was
+            mend_places(spark._jvm, spark.conf.get(METASTORE), spark.conf.get("spark.sql.warehouse.dir"))
             spark.sql("create schema if not exists raw")
             spark.sql("create schema if not exists lake")
             if METASTORE not in given:
                 take_long_views(spark._jvm, spark.conf.get(METASTORE))
             spark.sql("use lake")
     except Exception as error:
-        words = str(error).strip().split("\n")[0]
-        raise UsageError(f"Spark did not start: {words} More is in {log}.") from error
+        raise UsageError(_why_spark_did_not_start(error, log, offset)) from error
     # a reader, on a copy of the metastore, may meet somebody else's creation
     if METASTORE not in given:
         remove_unfinished_tables(spark)
     return spark
+
+
+# What Derby, Hive and Java say when they do not start; what it means, and what to do.
+STARTS = [
+    (r"XSDB6|Another instance of Derby", "another process has the metastore open; wait for it to end"),
+    (
+        r"service\.properties|XBM0A|XJ004|XJ040.*XSL|XSDB[^6]|Database '[^']*' not found",
+        "its metastore is damaged; restore the lake as docs/backup.md says",
+    ),
+    (
+        r"PlatformMBeanFinder|Malformed input or input contains unmappable",
+        "Java cannot read the path of this folder in this locale; set LC_ALL=C.UTF-8",
+    ),
+    (r"Could not reserve enough space|insufficient memory for the Java", "there is not enough memory for Java"),
+]
+
+
+def _why_spark_did_not_start(error: Exception, log: Path, offset: int) -> str:
+    """Return a sentence with the real reason, which may stand only in the logs that Java writes.
+
+    Arguments:
+        log: of Java; derby.log is beside it. offset: where what this Java wrote begins.
+    """
+    said = faults.everything_said(error)
+    written = _written(log, offset) + _written(lake() / "derby.log")
+    known = next((why for kind, why in STARTS if re.search(kind, said + written)), None)
+    if known is None:
+        told = said if faults.is_known(said) or not faults.is_known(written) else written
+        known = "{}. {}".format(*(words.rstrip(".") for words in faults.why_and_what_to_do(told)))
+    trace = faults.write_down("Spark did not start", said, written)
+    return faults.masked(f"Spark did not start on the lake {lake()}: {known}. More is in {trace or 'no file'}.")
+
+
+def _written(path: Path, offset: int = 0) -> str:
+    """Return what a log holds from a place on, at most its last lines; nothing where it is not there."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(offset, path.stat().st_size - 20_000))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def speak_utf8() -> None:
+    """Let the Java that starts read and write names of files in UTF-8, where a bare locale (cron's) would not."""
+    locale = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "C")
+    if locale in ("C", "POSIX"):
+        os.environ["LC_ALL"] = "C.UTF-8"
 
 
 def take_long_views(jvm, url: str) -> None:
@@ -87,16 +148,10 @@ def take_long_views(jvm, url: str) -> None:
     """
     if not url.startswith("jdbc:derby:"):
         return
-    connection = jvm.java.sql.DriverManager.getConnection(url)
-    try:
-        connection.setAutoCommit(False)
+    with in_metastore(jvm, url) as connection:
         statement = connection.createStatement()
         for change in changes_for_long_views(_types_of_texts(connection)):
             statement.execute(change)
-        connection.commit()
-    finally:
-        connection.rollback()
-        connection.close()
 
 
 def changes_for_long_views(types: dict[str, str]):
@@ -172,11 +227,19 @@ def java_output_in(log: Path, *descriptors: int):
             os.close(copy)
 
 
+def _begin_logs(log: Path) -> None:
+    """Begin a log anew that has grown large, and Derby's in any case, which does so itself when it gets that far."""
+    with contextlib.suppress(OSError):
+        (lake() / "derby.log").unlink(missing_ok=True)
+        if log.stat().st_size > faults.LOG_BYTES:
+            log.write_bytes(b"")
+
+
 def _know_reconciliations(spark) -> None:
     """Make the results of `highwater reconcile` a table, in the copy of the metastore: it writes beside builds."""
     folder = lake().resolve() / "reconciliations"
     if (folder / "_delta_log").exists() and not spark.catalog.tableExists("lake.reconciliations"):
-        spark.sql(f"create table lake.reconciliations using delta location '{folder}'")
+        spark.sql(f"create table lake.reconciliations using delta location {sql_text(str(folder))}")
 
 
 @contextlib.contextmanager

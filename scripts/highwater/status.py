@@ -3,10 +3,12 @@
 import re
 
 from highwater.add_table import known_table, logged_tables
+from highwater.feeds import sql_text
+from highwater.landings import gone_back, noted_landing
 from highwater.project import disabled_mark, patch_mark, step_under_way
 from highwater.rebuild import PENDING, key_of
 from highwater.retention import retention_of
-from highwater.tables import of_each, tables_in, text
+from highwater.tables import of_each, tables_in
 
 STANDING = [
     "key",
@@ -19,6 +21,7 @@ STANDING = [
     "disabled_since",
     "patched_since",
     "waiting",
+    "gone_back",
 ]
 LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
@@ -81,7 +84,7 @@ def status(spark, table: str | None = None) -> list[dict]:
         the source and how long it took to land, rows of base and pending, the pending share in percent of the base,
         tombstones, when the table was compacted last and what made it due, the copy that `--retain-previous` kept,
         for how many days tombstones and changes are kept, changes that were applied after that horizon, and from
-        the ledger: read, applied, superseded, duplicate, rejected, tied.
+        the ledger: read, applied, superseded, duplicate, rejected, tied; and how many rows are stale.
     Raises: UsageError when there is no such entity.
     """
     known = dict(logged_tables())
@@ -106,13 +109,15 @@ def status(spark, table: str | None = None) -> list[dict]:
             for fact, mark in [("disabled_since", disabled_mark), ("patched_since", patch_mark)]:
                 path = mark(f"{feed}.{name}")
                 if path.exists():
-                    found[entity][fact] = path.read_text()
+                    found[entity][fact] = path.read_text(errors="replace") or "an unknown time"
     logged = [pair for pair in pairs if f"{pair[0]}_changes" in lake]
     for (entity, feed, _), row in zip(
         logged, of_each(logged, lambda pair: _waiting(spark, *pair), "asking logs"), strict=True
     ):
         found[entity]["logged_batch"][feed] = row.logged_batch
         found[entity]["waiting"] = found[entity].get("waiting", 0) + row.waiting
+    for values in found.values():
+        values["gone_back"] = _gone_back(values, landed)
     merged = [entity for entity in chosen if f"{entity}_merged" in lake]
     for entity, layers in zip(
         merged, of_each(merged, lambda entity: _layers(spark, entity), "asking tables"), strict=True
@@ -125,6 +130,11 @@ def status(spark, table: str | None = None) -> list[dict]:
         for row in spark.sql(f"select table_name, {sums} from lake.ledger group by table_name").collect():
             if row.table_name in found:
                 found[row.table_name] |= {name: row[name] for name in COUNTS}
+    if "stale_rows" in lake:
+        stale = "select table_name, count(*) from lake.stale_rows group by table_name"
+        counted = {table: count for table, count in spark.sql(stale).collect()}
+        for entity, values in found.items():
+            values["stale"] = counted.get(entity, 0)
     for entity in chosen:
         found[entity]["retention_days"] = retention_of(entity) or None
     if any(values["retention_days"] for values in found.values()) and "late_changes" in lake:
@@ -133,8 +143,18 @@ def status(spark, table: str | None = None) -> list[dict]:
         for entity, values in found.items():
             if "tombstones" in (values["retention_days"] or {}):
                 values["late"] = counted.get(entity, 0)
-    names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *COUNTS]
+    names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *COUNTS, "stale"]
     return [dict.fromkeys(names) | values for values in found.values()]
+
+
+def _gone_back(values: dict, landed: dict[str, dict]) -> str | None:
+    """Return what to say of the raw tables of an entity that lack what had landed in them; None: none does."""
+    said = []
+    for feed in values["feeds"]:
+        in_raw = max((row["landed_batch"] or 0 for row in landed.get(feed, {}).values()), default=0)
+        known = max(noted_landing(feed)[0], values["logged_batch"].get(feed, 0))
+        said.append(gone_back(feed, (in_raw, 0), (known, 0)))
+    return " ".join(filter(None, dict.fromkeys(said))) or None
 
 
 def _landed(spark, feeds: list[str]) -> dict[str, dict]:
@@ -161,7 +181,7 @@ def _of_table(landed: dict, table: str) -> dict:
 
 
 def _waiting(spark, entity: str, feed: str, table: str):
-    return spark.sql(WAITING.format(entity=entity, feed=feed, table=text(table))).first()
+    return spark.sql(WAITING.format(entity=entity, feed=feed, table=sql_text(table))).first()
 
 
 def _layers(spark, entity: str) -> dict:

@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+from highwater.feeds import sql_text
+
 # what speaks of the changes of an entity, by the place of the record
-LISTS = {"rejected_changes", "sequence_ties", "late_changes"}
+LISTS = {"rejected_changes", "sequence_ties", "late_changes", "stale_rows"}
 THREADS = min(4, os.cpu_count() or 1)
 SECONDS_OF_SILENCE = 5
 
@@ -37,12 +39,6 @@ def of_each(items: Iterable, ask: Callable, doing: str) -> list:
     return answers
 
 
-def text(value: str) -> str:
-    """Return a text as it stands in SQL."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
-
-
 def count_anew(spark, entity: str, feeds: Iterable[str]) -> None:
     """Let the next build record and list all batches of an entity again, after its log was written anew.
 
@@ -51,6 +47,6 @@ def count_anew(spark, entity: str, feeds: Iterable[str]) -> None:
     """
     there = tables_in(spark, "lake")
     for name in {"ledger", "gathered_batches", *LISTS} & there:
-        spark.sql(f"delete from lake.{name} where table_name = {text(entity)}")
+        spark.sql(f"delete from lake.{name} where table_name = {sql_text(entity)}")
     for feed in feeds if "gathered_batches" in there else []:
-        spark.sql(f"delete from lake.gathered_batches where model = 'ledger' and feed = {text(feed)}")
+        spark.sql(f"delete from lake.gathered_batches where model = 'ledger' and feed = {sql_text(feed)}")

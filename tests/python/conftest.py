@@ -41,6 +41,7 @@ TABLES = [
     ("baseline_article.based", None, None),
     ("datastream_oracle.scn_ordered", "k:string", "v:string,feed:string,operation:string,Copy:int"),
     ("datastream_views.viewed", "id:bigint", "v:string"),
+    ("datastream_gauges.gauges", "id:int", "n:int,small:tinyint,price:decimal(6,2),day:date,flag:boolean,s:string"),
 ]
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(PROJECT / "scripts/bench"))
 from fleet import FEED, FIRST, deliver, make_fleet  # noqa: E402
 
 PER_TABLE = {"read": 7, "rejected": 1, "ties": 3}
-OPERATIONS = ["ledger", "rejected_changes", "sequence_ties", "late_changes", "unassigned_records"]
+OPERATIONS = ["ledger", "rejected_changes", "stale_rows", "sequence_ties", "late_changes", "unassigned_records"]
 PUBLICATION = """\
 {{{{ config(materialized='incremental') }}}}
 {{{{ publication('everything', [{logs}]) }}}}

@@ -69,8 +69,35 @@ class Postgres:
         (folder / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
         options = f"-h 127.0.0.1 -p {self.port} -c unix_socket_directories='' -c fsync=off -c wal_level=logical"
         start = ("-w", "-o", options, "-l", str(folder / "log"), "-D", str(folder), "start")
+        self.system_user = server.system_user
         pgexec("pg_ctl", start, bin_path=self.binaries, user=server.system_user)
         self.process = int((folder / "postmaster.pid").read_text().split("\n")[0])
+
+    @contextmanager
+    def standby(self):
+        """A second server that follows this one; yields its port."""
+        self.sql("checkpoint")
+        with TemporaryDirectory(prefix="highwater-standby-") as folder, socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+            free.close()
+            os.chmod(folder, 0o777)
+            data = Path(folder) / "data"
+            (self.folder / "pg_hba.conf").write_text(
+                "host all all 127.0.0.1/32 scram-sha-256\nhost replication all 127.0.0.1/32 scram-sha-256\n"
+            )
+            self.sql("select pg_reload_conf()")
+            source = f"host=127.0.0.1 port={self.port} user={USER} password={PASSWORD}"
+            copy = ("-R", "-c", "fast", "-D", str(data), "-d", source)
+            pgexec("pg_basebackup", copy, bin_path=self.binaries, user=self.system_user)
+            options = f"-h 127.0.0.1 -p {port} -c unix_socket_directories=''"
+            start = ("-w", "-o", options, "-l", str(data / "log"), "-D", str(data), "start")
+            pgexec("pg_ctl", start, bin_path=self.binaries, user=self.system_user)
+            try:
+                yield port
+            finally:
+                stop = ("-D", str(data), "-m", "immediate", "stop")
+                pgexec("pg_ctl", stop, bin_path=self.binaries, user=self.system_user)
 
     def environment(self, system: str) -> dict[str, str]:
         prefix = f"HIGHWATER_{system.upper()}"

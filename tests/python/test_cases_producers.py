@@ -291,3 +291,18 @@ def test_what_is_rejected_says_what_was_found(cases, table):
     assert [line for line, _ in found] == [line for line, _ in REJECTED.get(table, [])], found
     for (_, detail), (_, words) in zip(found, REJECTED.get(table, []), strict=True):
         assert words in detail
+
+
+@pytest.mark.long
+def test_a_text_of_21_million_characters_is_whole(workshop):
+    """dbz-value-of-21-mb"""
+    lengths = {1: 1000, 2: 21_000_000}
+    workshop.add_table("debezium_big.papers", "id:int", "body:string", "debezium-json", POSTGRES)
+    source = {"connector": "postgresql", "name": "bank", "snapshot": "false", "schema": "public", "table": "papers"}
+    records = [
+        {"before": None, "after": {"id": key, "body": "x" * length}, "op": "c", "source": source | {"lsn": 100 * key}}
+        for key, length in lengths.items()
+    ]
+    workshop.deliver("debezium_big.papers", "0001.json", records)
+    workshop.land_and_run("debezium_big", "+papers")
+    assert dict(workshop.rows("select id, length(body) from papers")) == lengths

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 import yaml
 from highwater.columns import Column
 from highwater.errors import UsageError
+from test_hostile import HOSTILE, LEAK, VARIABLE
 
 PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
@@ -417,7 +417,11 @@ def test_any_identifier_comes_back_through_add_table_and_dbt(project):
     seed = random.randrange(10**9)
     print("seed", seed)
     chance = random.Random(seed)
-    fields = [*dict.fromkeys(NAMES + ["".join(chance.choices(PIECES, k=chance.randrange(1, 9))) for _ in range(150)])]
+    fields = [
+        *dict.fromkeys(
+            NAMES + HOSTILE + ["".join(chance.choices(PIECES, k=chance.randrange(1, 9))) for _ in range(150)]
+        )
+    ]
     chance.shuffle(fields)
     key, columns = f"{as_typed(fields[0])}:int", ",".join(f"{as_typed(name)}:string" for name in fields[1:])
     new = ["--format", "debezium-json", "--setting", "connector=mysql", "--setting", "layout=records", "--history"]
@@ -425,9 +429,12 @@ def test_any_identifier_comes_back_through_add_table_and_dbt(project):
     assert result.returncode == 0, result.stderr
     rows = run("add-table", "odd_files.odd", "--key", key, "--columns", columns, "--format", "dms-csv", cwd=project)
     assert rows.returncode == 0, rows.stderr
-    parsed = run("dbt", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
+    settings = {"HIGHWATER_LAKE": str(project / "lake"), VARIABLE: LEAK}
+    parsed = run("dbt", "parse", "--quiet", cwd=project, **settings)
     assert parsed.returncode == 0, parsed.stdout + parsed.stderr
     manifest = json.loads((project / "target/manifest.json").read_text())
+    for path in [path for path in project.glob("**/*") if path.is_file()]:
+        assert LEAK.encode() not in path.read_bytes(), path
     log = manifest["nodes"]["model.highwater.odd_changes"]
     found = {
         name: column["config"]["meta"].get("field", name)
@@ -438,7 +445,7 @@ def test_any_identifier_comes_back_through_add_table_and_dbt(project):
     assert all(re.fullmatch(r"\w+", name) and name == name.lower() for name in found)
     assert log["config"]["meta"]["key"] == [next(name for name in found if found[name] == fields[0])]
     described = {column["description"] for column in log["columns"].values()}
-    assert {f"{name} at the source.".strip() for name in fields} <= {text.strip() for text in described}
+    assert {Column(name, name, "string").description.strip() for name in fields} <= {text.strip() for text in described}
     sources = {node["source_name"]: node for node in manifest["sources"].values()}
     assert sources["odd_files"]["config"]["meta"]["columns"] == fields
     here = Path.cwd()
@@ -495,7 +502,9 @@ def test_the_command_that_declares_a_table_is_one_that_works(project, monkeypatc
     from highwater.add_table import add_table, declaring, logged_tables
 
     monkeypatch.chdir(project)
-    _, command, table, *told = shlex.split(declaring("odd_names", name))
+    typed = f"printf '%s\\0' {declaring('odd_names', name)}"
+    words = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, check=True).stdout.split("\0")
+    _, command, table, *told = words[:-1]
     assert command == "add-table" and (
         told == ["--source-table", name] or (told == [] and table == f"odd_names.{name}")
     )

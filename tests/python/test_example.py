@@ -108,24 +108,32 @@ def test_matches_export_finds_a_planted_fault(workshop, fault):
 
 
 def test_d14_the_comparison_of_the_seed(workshop):
-    """view {1:a, 2:NULL, 3:c, 4:d, 4:d}, source {1:a, 2:b, 3:NULL, 4:d, 5:e}."""
+    """view {1:a, 2:NULL, 3:c, 4:d, 4:d}, source {1:a, 2:b, 3:NULL, 4:d, 5:e}, 6 could not be read."""
     spark = workshop.spark
     spark.sql(
         "create or replace temp view d14_lake as select * from values "
-        "('1','a'),('2',null),('3','c'),('4','d'),('4','d') as t(col1, col2)"
+        "('1','a'),('2',null),('3','c'),('4','d'),('4','d'),('6',null) as t(col1, col2)"
     )
     spark.sql(
         "create or replace temp view d14_export as select * from values "
-        "('1','a'),('2','b'),('3',null),('4','d'),('5','e') as t(col1, col2)"
+        "('1','a',null),('2','b',null),('3',null,null),('4','d',null),('5','e',null),('6',null,'value_does_not_fit') "
+        "as t(col1, col2, rejection_reason)"
     )
     sql = compiled("matches_export_table1").replace("lake.table1\n", "d14_lake\n")
-    sql = sql.replace("lake.stg_exports_user1__table1\n", "d14_export\n")
+    sql = sql.replace("lake.stg_exports_user1__table1 where", "d14_export where")
     assert {(row.key.col1, row.verdict) for row in spark.sql(sql).collect()} == {
         ("2", "value_differs"),
         ("3", "value_differs"),
         ("4", "duplicate_in_lake"),
         ("5", "missing_in_lake"),
+        ("6", "extra_in_lake"),
     }
+
+
+def test_a_condition_on_an_export_takes_no_unreadable_row_back(workshop):
+    result = workshop.dbt("compile", "--inline", "{{ _readable_rows('lake.export', 'a or b', true) }}")
+    sql = result.result.results[0].node.compiled_code
+    assert sql == "(select * from lake.export where rejection_reason is null and (a or b))"
 
 
 def test_an_unreadable_row_of_an_export_fails_the_build(workshop):

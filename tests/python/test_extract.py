@@ -383,6 +383,33 @@ def test_the_password_is_shown_nowhere(workshop, shop, monkeypatch):
         assert PASSWORD not in str(failed.value)
 
 
+def test_a_lake_older_than_its_capture_is_refused_and_captured_anew(workshop, shop):
+    """What the database has let go and raw no longer has is named."""
+    table = "changelog_shop.wares"
+    shop.sql("create table wares (id bigint primary key, v text); insert into wares values (1, 'a')")
+    extraction.enable(workshop.spark, table)
+    shop.sql("update wares set v = 'b' where id = 1")
+    extraction.extract(workshop.spark, table)
+    version = workshop.version(f"raw.{FEED}")
+    shop.sql("insert into wares values (2, 'let go')")
+    extraction.extract(workshop.spark, table)
+    workshop.spark.sql(f"restore table raw.{FEED} to version as of {version}")
+    shop.sql("insert into wares values (3, 'c')")
+    for _ in range(2):
+        with pytest.raises(CheckError, match=r"older than the capture .* --disable changelog_shop.wares, then"):
+            extraction.extract(workshop.spark, table)
+    assert shop.sql('select count(*) from highwater."wares_changelog"') == ["1"]
+    extraction.disable(workshop.spark, table)
+    extraction.enable(workshop.spark, table)
+    workshop.build("+wares", command="run")
+    assert dict(workshop.rows("select id, v from wares")) == {1: "b", 2: "let go", 3: "c"}
+    shop.sql("delete from wares where id = 2")
+    extraction.extract(workshop.spark, table)
+    workshop.build("+wares", command="run")
+    assert dict(workshop.rows("select id, v from wares")) == {1: "b", 3: "c"}
+    extraction.disable(workshop.spark, table)
+
+
 def test_g11_disable_waits_for_what_is_captured(workshop, shop):
     shop.sql("insert into deliveries values (78, 'y')")
     with pytest.raises(UsageError, match=r"1 changes? of changelog_shop.deliveries waits? .*highwater extract"):

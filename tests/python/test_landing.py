@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import os
+import shlex
 import shutil
 from contextlib import contextmanager
 
@@ -12,8 +13,10 @@ import pyarrow.parquet
 import pytest
 import yaml
 from highwater import landing
+from highwater.cli import _land
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
+from highwater.printable import UNPRINTABLE
 from workshop import change
 
 TABLE, FEED = "datastream_types.readings", "datastream_types"
@@ -61,7 +64,8 @@ def test_files_land_once_with_true_lines_and_exact_bytes(workshop):
 
 
 @pytest.mark.parametrize(
-    "name", ["_part.json", ".part.json", "part.json.tmp", "part.inprogress", "_temporary/part.json"]
+    "name",
+    ["_part.json", ".part.json", "part.json.tmp", "part.inprogress", "part.csv.unfinished", "_temporary/part.json"],
 )
 def test_files_under_way_are_left_alone(workshop, name):
     path = workshop.deliver(TABLE, name, b"{}\n")
@@ -168,6 +172,49 @@ def test_many_files_are_cut_into_batches(workshop, monkeypatch):
     before = workshop.value(f"select max(landing_batch) from raw.{FEED}")
     assert workshop.land(FEED)[FEED].files == 5
     assert workshop.value(f"select max(landing_batch) from raw.{FEED}") == before + 3
+
+
+def test_what_cannot_be_read_stops_its_feed_alone_until_it_is_left_out(workshop, capsys):
+    """As `highwater land` does it: the other feed lands, what is odd is named in words that --skip takes."""
+    folder, feeds = workshop.landing / TABLE.replace(".", "/"), declared_feeds()
+    other = workshop.deliver("datastream_cases.cases", "beside-odd.json", b"{}\n")
+    sound = workshop.deliver(TABLE, "beside odd.json", b"{}\n")
+    (folder / "pw $(id).json").symlink_to("/etc/passwd")
+    os.mkfifo(folder / "pipe\x1b[31m.json")
+    with open(os.path.join(os.fsencode(folder), b"bad\xff.json"), "w"):
+        pass
+    *_, failures = _land(workshop.spark, {name: feeds[name] for name in (FEED, "datastream_cases")})
+    said = "\n".join(failures).splitlines()
+    assert "datastream_cases: 1 file" in capsys.readouterr().out and len(failures) == 1
+    assert len(said) == 3 and not UNPRINTABLE.search("".join(said))
+    assert f"{FEED}/readings/bad\\xff.json has a name that is no UTF-8" in said[0]
+    assert f"{FEED}/readings/pipe\\x1b[31m.json is a pipe and no file" in said[1]
+    assert f"{FEED}/readings/pw $(id).json is a link that leaves the landing folder, to /etc/passwd" in said[2]
+    for line in said:
+        *_, name = shlex.split(line.partition("on record with: ")[2])
+        assert landing.skip(workshop.spark, feeds, name).startswith(f"{name} is left out, on record")
+    assert workshop.land(FEED)[FEED].files == 1 and len(landed(workshop, "beside odd.json")) == 1
+    assert workshop.rows(f"select * from raw.{FEED} where entry = 'record' and source_file like '%pw %'") == []
+    sound.unlink()
+    sound.symlink_to("/etc/passwd")  # what has landed is told too when it is replaced so
+    with pytest.raises(CheckError, match=r"beside odd\.json is a link that leaves the landing folder"):
+        workshop.land(FEED)
+    for path in (other, sound, *folder.glob("p*.json")):
+        path.unlink()
+    os.unlink(os.path.join(os.fsencode(folder), b"bad\xff.json"))
+
+
+def test_the_folder_of_a_feed_that_has_landed_is_missed(workshop, capsys):
+    workshop.deliver("datastream_cases.cases", "before-gone.json", b"{}\n")
+    workshop.land("datastream_cases")
+    (workshop.landing / "datastream_cases").rename(workshop.landing / "_away")
+    try:
+        _land(workshop.spark, {"datastream_cases": declared_feeds()["datastream_cases"]})
+    finally:
+        (workshop.landing / "_away").rename(workshop.landing / "datastream_cases")
+    assert "the folder datastream_cases/, of which files have landed, is not there any more" in capsys.readouterr().err
+    _land(workshop.spark, {"datastream_cases": declared_feeds()["datastream_cases"]})
+    assert "is not there any more" not in capsys.readouterr().err
 
 
 def test_names_that_look_like_sql_stay_names(workshop):

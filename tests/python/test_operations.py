@@ -9,7 +9,7 @@ pytestmark = pytest.mark.soak
 
 FEED = "debezium_docks"
 LISTED = [("boxes", [(FEED, "boxes")]), ("pallets", [(FEED, "pallets")])]
-TABLES = ["ledger", "rejected_changes", "sequence_ties", "late_changes", "unassigned_records"]
+TABLES = ["ledger", "rejected_changes", "stale_rows", "sequence_ties", "late_changes", "unassigned_records"]
 # what the lists were before they were tables: all that the logs have
 BY_THE_LOGS = {
     "rejected_changes": "select '{entity}', rejection_reason, source_file, source_line, landing_batch "

@@ -18,6 +18,8 @@ import yaml
 from highwater import reconcile as reconciliation
 from highwater import reconcile_page
 from highwater.errors import UsageError
+from highwater.feeds import declared_feeds
+from highwater.landing import skip
 from highwater.reconcile import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
 from workshop import change, in_soak_but
 
@@ -90,7 +92,11 @@ class Fleet:
     def export(self, position=None, rows=None, more: str = ""):
         """Export what the source holds now."""
         self.exports += 1
-        name = f"vessels-{self.exports:03}.csv"
+        self.deliver_export(f"vessels-{self.exports:03}.csv", position, rows, more)
+        self.workshop.land("exports_fleet")
+
+    def deliver_export(self, name: str, position=None, rows=None, more: str = "", **declared):
+        """Put an export into its folder, a part of one into the folder that its name begins with."""
         cells = [
             ",".join("" if value is None else f'"{value}"' for value in (row[name] for name in NAMES))
             for _, row in sorted((rows if rows is not None else self.rows).items())
@@ -98,10 +104,9 @@ class Fleet:
         text = "".join(f"{line}\r\n" for line in [",".join(NAMES), *cells]) + more
         self.workshop.deliver(EXPORT, name, text, root=self.workshop.exports)
         path = self.workshop.exports / "exports_fleet/vessels/_exports.yml"
-        declared = yaml.safe_load(path.read_text()) if path.exists() else {}
-        declared[name] = {"position": position or self.position}
-        path.write_text(yaml.safe_dump(declared))
-        self.workshop.land("exports_fleet")
+        entries = yaml.safe_load(path.read_text()) if path.exists() else {}
+        entries[name.split("/")[0]] = {"position": position or self.position, **declared}
+        path.write_text(yaml.safe_dump(entries))
 
     def build(self):
         self.workshop.land("datastream_fleet", "exports_fleet")
@@ -213,6 +218,87 @@ def test_every_way_to_compare_finds_the_same(fleet, monkeypatch):
     with fleet.broken(*statements[:2]):
         assert found_in(fleet.reconcile()) == {"equal": 27, "value_differs": 1, "missing_in_lake": 2}
         assert used == ["_write_differences_of_unique_keys"]
+
+
+def test_position_and_time_decide_which_export_is_compared(fleet):
+    """Not the name: as text `-9` is above `-10`. What was compared stands in the first lines."""
+    other = {**fleet.rows, 11: {**fleet.rows[11], "NAME": "other"}}
+    fleet.deliver_export("a-9.csv", None, fleet.rows, taken_at="2024-08-01T10:00:00Z")
+    fleet.deliver_export("a-10.csv", None, other, taken_at="2024-08-01T10:00:01Z")
+    fleet.deliver_export("z.csv", "1D/1", {**other, 12: other[11]}, taken_at="2099-01-01T00:00:00Z")
+    fleet.workshop.land("exports_fleet")
+    # the one that the fixture has exported was taken later than both
+    assert (fleet.reconcile().verdict, fleet.reconcile().export_file) == (PASS, "exports_fleet/vessels/vessels-001.csv")
+    for name, moment in {"b-9.csv": "2098-08-01T10:00:00+02:00", "b-10.csv": "2098-08-01T08:00:01Z"}.items():
+        fleet.deliver_export(name, None, other if "10" in name else fleet.rows, taken_at=moment)
+    fleet.workshop.land("exports_fleet")
+    found = reconciliation.reconcile(fleet.workshop.spark, (TABLE,))
+    (each,) = found.comparisons
+    assert (each.verdict, each.export_file) == (FAIL, "exports_fleet/vessels/b-10.csv")
+    words = (
+        "export exports_fleet/vessels/b-10.csv, position 1E/1, taken 2098-08-01 08:00:01 UTC, less than a minute old, "
+        "30 rows"
+    )
+    assert reconcile_page.export_in_words(each) == words
+    assert words in reconcile_page.as_json(found)[:500] and words in reconcile_page.as_junit(found)[:700]
+    assert words in reconcile_page.page(fleet.workshop.spark, found).partition("<table")[0]
+    # the test of the model reads the same one
+    (failed,) = fleet.workshop.dbt("test", "--select", f"matches_export_{TABLE}*").result
+    assert failed.failures == 1
+    fleet.deliver_export("b-11.csv", None, fleet.rows, taken_at="2098-08-01T08:00:01Z")
+    fleet.workshop.land("exports_fleet")
+    found = fleet.reconcile()
+    assert found.verdict != PASS and "nothing says which export is the newest" in found.not_checked[0]
+    fleet.deliver_export("b-12.csv", None, fleet.rows, taken_at="2098-08-02T00:00:00Z")
+    fleet.workshop.land("exports_fleet")
+    assert fleet.reconcile().verdict == PASS
+
+
+def test_an_export_that_waits_or_has_changed_is_inconclusive(fleet):
+    fleet.deliver_export("b-13.csv", None, fleet.rows, taken_at="2098-08-03T00:00:00Z")
+    found = fleet.reconcile()
+    assert found.verdict == INCONCLUSIVE and found_in(found) == {"equal": 30}
+    assert "vessels/b-13.csv lies in the folder and has not landed; run: highwater build" in found.not_checked[0]
+    fleet.workshop.land("exports_fleet")
+    assert fleet.reconcile().verdict == PASS
+    # delivered again under its name, as nightly dumps are
+    fleet.deliver_export("b-13.csv", None, {**fleet.rows, 11: {**fleet.rows[11], "NAME": "much longer than before"}})
+    found = fleet.reconcile()
+    assert found.verdict == INCONCLUSIVE and "b-13.csv has changed since it landed" in found.not_checked[0]
+    skip(fleet.workshop.spark, declared_feeds(), "exports_fleet/vessels/b-13.csv")
+    assert fleet.reconcile().verdict == PASS
+
+
+@pytest.mark.soak
+def test_parts_of_an_export_are_compared_together(fleet):
+    halves = [{key: row for key, row in fleet.rows.items() if (key > 15) is later} for later in (False, True)]
+    for number, half in enumerate(halves, 1):
+        fleet.deliver_export(f"whole/part-{number}.csv", None, half, taken_at="2098-08-04T00:00:00Z")
+        # the other part may land in another batch; until then it waits
+        fleet.workshop.land("exports_fleet")
+        assert fleet.reconcile().verdict == (FAIL if number == 1 else PASS)
+    found = fleet.reconcile()
+    assert (found.export_file, found.export_records) == ("exports_fleet/vessels/whole", 30)
+    assert "whole (2 parts), position 1E/1" in reconcile_page.export_in_words(found)
+    for number, half in enumerate(halves, 1):
+        fleet.deliver_export(f"lacking/part-{number}.csv", None, half, taken_at="2098-08-05T00:00:00Z")
+    skip(fleet.workshop.spark, declared_feeds(), "exports_fleet/vessels/lacking/part-2.csv")
+    fleet.workshop.land("exports_fleet")
+    found = fleet.reconcile()
+    assert found.verdict == FAIL and "is a part of the export and was left out" in found.not_checked[0]
+    fleet.deliver_export("b-14.csv", None, fleet.rows, taken_at="2098-08-06T00:00:00Z")
+    fleet.workshop.land("exports_fleet")
+    assert fleet.reconcile().verdict == PASS
+
+
+@pytest.mark.soak
+def test_an_export_older_than_what_can_be_taken_back_is_inconclusive(fleet):
+    found = fleet.reconcile("0/1")
+    assert (found.verdict, found.counts, found.causes) == (INCONCLUSIVE, {}, [])
+    assert "the export is too old to be compared: its position" in found.not_checked[0]
+    assert "is before the first change that lake.vessels_changes has" in found.not_checked[0]
+    # the control: the first change itself is there
+    assert found_in(fleet.reconcile("1/1"))["equal"] == 1
 
 
 def test_d15_what_is_newer_than_the_export_is_no_fault(fleet):
@@ -453,6 +539,66 @@ def test_sensitive_values_are_in_no_output(fleet, capsys):
     test_of_export(fleet.workshop, "fleet", TABLE, "id")
     # the control: undeclared, it is shown
     assert "secret other" in reconcile_page.as_json(reconciliation.reconcile(fleet.workshop.spark, (TABLE,)))
+
+
+@pytest.mark.soak
+def test_a_row_whose_newest_change_was_rejected_is_never_equal(fleet):
+    before = {key: dict(row) for key, row in fleet.rows.items()}
+    fleet.deliver(fleet.write(("UPDATE", 22, {"WEIGHT": "heavy"}), ("UPDATE", 23, {"NAME": "fine"})))
+    fleet.rows[22] = before[22]
+    fleet.build()
+    fleet.export()
+    found = fleet.reconcile()
+    assert (found.verdict, found.keys("stale")) == (INCONCLUSIVE, 1)
+    assert found.not_checked[0].startswith("1 row of keys whose newest change was rejected: what the lake has is older")
+    # one that differs too is a fault, with its cause and what mends it
+    fleet.export(None, {**fleet.rows, 22: {**fleet.rows[22], "WEIGHT": "22.75"}})
+    ((each,),) = [reconciliation.reconcile(fleet.workshop.spark, (TABLE,), with_repairs=True).comparisons]
+    assert (each.verdict, each.keys("stale"), each.keys("value_differs")) == (FAIL, 0, 1)
+    assert "change rejected: 1 of 1 have a newest change that was rejected" in map(
+        reconcile_page.cause_in_words, each.causes
+    )
+    assert [repair["run"][-1] for repair in each.repairs] == ["highwater replay vessels"]
+    # a later change that is accepted ends it
+    fleet.deliver(fleet.write(("UPDATE", 22, {"WEIGHT": "22.75"})))
+    fleet.build()
+    fleet.export()
+    assert fleet.reconcile().verdict == PASS
+
+
+@pytest.mark.soak
+def test_what_mends_each_difference_is_said_and_nothing_is_changed(fleet):
+    fleet.export(None, {**fleet.rows, 24: {**fleet.rows[24], "NAME": "not delivered"}, 99: vessel(99) | {"ID": 99}})
+    version = fleet.workshop.version(f"lake.{TABLE}_merged")
+    with fleet.broken(
+        "update {table} set name = 'broken' where id = 25",
+        "insert into {table} select * from {table} where id = 26",
+        "delete from {table} where id = 27",
+    ):
+        run = reconciliation.reconcile(fleet.workshop.spark, (TABLE,), with_repairs=True)
+    (found,) = run.comparisons
+    mended = {(repair["verdict"], repair["run"][0]): repair["keys"] for repair in found.repairs}
+    rebuild, deliver = (
+        "highwater rebuild vessels",
+        "deliver the table whole once more, and: highwater resync vessels --from FILE",
+    )
+    assert mended == {
+        ("duplicate_in_lake", rebuild): 1,
+        ("missing_in_lake", rebuild): 1,
+        ("missing_in_lake", deliver): 1,
+        ("value_differs", rebuild): 1,
+        ("value_differs", deliver): 1,
+    }
+    for text in (
+        reconcile_page.as_json(run),
+        reconcile_page.as_junit(run),
+        reconcile_page.page(fleet.workshop.spark, run),
+    ):
+        assert rebuild in text
+    assert fleet.workshop.version(f"lake.{TABLE}_merged") == version + 4  # the faults, and what put them back
+    fleet.export()
+    ((found,),) = [reconciliation.reconcile(fleet.workshop.spark, (TABLE,), with_repairs=True).comparisons]
+    assert (found.verdict, found.repairs) == (PASS, [])
 
 
 def stored(workshop):

@@ -7,7 +7,7 @@ import pytest
 from highwater import extract as extraction
 from highwater import live_export
 from highwater import reconcile as reconciliation
-from highwater.errors import UsageError
+from highwater.errors import CheckError, UsageError
 from highwater.reconcile import FAIL, PASS
 from postgres import serving
 
@@ -52,12 +52,15 @@ class Writer(threading.Thread):
 @pytest.fixture(scope="module")
 def harbour(workshop):
     with serving("harbour") as server:
+        server.sql("create role reader login password 's3cret-of-the-app'")
         server.sql(
             """
             create table berths (id bigint primary key, name text, weight numeric(12, 2), seen timestamptz, note text);
             insert into berths
             select n, 'berth ' || n, n / 4.0, timestamptz '2024-01-01 12:00Z' + n * interval '1 us', null
             from generate_series(1, 400) as n;
+            -- those that no writer touches
+            insert into berths (id, weight) select -n, n from generate_series(380, 396) as n;
             """
         )
         extraction.enable(workshop.spark, TABLE)
@@ -151,6 +154,167 @@ def test_an_export_beside_a_commit_that_is_late(workshop, harbour):
         "select max(cast(source_position as bigint)) from raw.changelog_harbour where entry = 'file'"
     )
     assert f"as of 1/{highest}" in line
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+
+
+def test_a_long_writer_blocks_no_export_and_no_export_blocks_a_writer(workshop, harbour, monkeypatch):
+    """What is under way is waited for, by the export alone; a position that it makes wrong is not told."""
+    built(workshop)
+    late = harbour.session()
+    late.stdin.write("begin; update berths set note = 'late' where id = -390; select 'begun';\n")
+    late.stdin.flush()
+    assert late.stdout.readline().strip() == "begun"
+    harbour.sql("update berths set note = 'early' where id = -391")
+    monkeypatch.setattr(live_export, "SECONDS_FOR_WRITERS", 1)
+    with pytest.raises(CheckError, match=r"has been open for more than .* so the position of an export is not known"):
+        live_export.export(workshop.spark, TABLE)
+    monkeypatch.undo()
+    waited = live_export._wait_for_writers
+
+    def wait(others, *arguments):
+        # while the export waits others write, and lock what a SHARE lock would have kept from them
+        harbour.sql("set lock_timeout = '2s'; update berths set note = 'beside' where id = -392")
+        if late.poll() is None:
+            late.communicate("commit;\n")
+        waited(others, *arguments)
+
+    monkeypatch.setattr(live_export, "_wait_for_writers", wait)
+    (line,) = live_export.export(workshop.spark, TABLE)
+    monkeypatch.undo()
+    assert " as of 1/" in line
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+
+
+def test_a_table_that_is_always_written_has_an_export_between_two_positions(workshop, harbour, monkeypatch):
+    """In each snapshot a lower number is missing; the key that has it may be there before or after."""
+    waited, sessions = live_export._wait_for_writers, []
+
+    def begin():
+        session = harbour.session()
+        session.stdin.write("begin; update berths set weight = weight + 1 where id = -380; select 'begun';\n")
+        session.stdin.flush()
+        assert session.stdout.readline().strip() == "begun"
+        harbour.sql("update berths set weight = weight + 1 where id = -381")
+        sessions.append(session)
+
+    def wait(others, *arguments):
+        sessions.pop().communicate("commit;\n")
+        waited(others, *arguments)
+        if live_export.SNAPSHOTS > 1:
+            begin()
+
+    begin()
+    monkeypatch.setattr(live_export, "SNAPSHOTS", 1)
+    monkeypatch.setattr(live_export, "_wait_for_writers", wait)
+    (line,) = live_export.export(workshop.spark, TABLE)
+    assert " as of somewhere between 1/" in line
+    monkeypatch.undo()
+    built(workshop)
+    found = reconcile(workshop)
+    assert (found.verdict, found.keys("in_flight")) == (PASS, 1), found.samples
+
+
+def test_a_reader_can_export_and_nothing_more(workshop, harbour, monkeypatch):
+    harbour.sql(
+        """
+        grant usage on schema highwater to reader; grant select on berths to reader;
+        grant select on highwater.captures, highwater."berths_changelog" to reader;
+        """
+    )
+    monkeypatch.setenv("HIGHWATER_HARBOUR_USER", "reader")
+    (line,) = live_export.export(workshop.spark, TABLE)
+    assert " rows as of 1/" in line
+    with pytest.raises(CheckError, match="permission denied"):
+        extraction.extract(workshop.spark, TABLE)
+    monkeypatch.undo()
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+
+
+def test_a_standby_can_export(workshop, harbour, monkeypatch):
+    extraction.extract(workshop.spark, TABLE)
+    harbour.sql("update berths set note = 'waits' where id = -393")
+    with harbour.standby() as port:
+        monkeypatch.setenv("HIGHWATER_HARBOUR_URL", f"jdbc:postgresql://127.0.0.1:{port}/shop")
+        (line,) = live_export.export(workshop.spark, TABLE)
+        monkeypatch.undo()
+    assert " rows as of 1/" in line
+    built(workshop)
+    found = reconcile(workshop)
+    assert (found.verdict, found.not_checked) == (PASS, [])
+
+
+def test_an_export_in_parts_goes_on_where_it_was_ended(workshop, harbour, monkeypatch, capsys):
+    monkeypatch.setattr(live_export, "PART_ROWS", 100)
+    append, parts = live_export._append, []
+
+    def ended(spark, database, copy, path, size):
+        if len(parts) == 2:
+            append(spark, database, copy, path, size)  # written, and not on record
+            raise KeyboardInterrupt
+        parts.append(copy)
+        return append(spark, database, copy, path, size)
+
+    monkeypatch.setattr(live_export, "_append", ended)
+    with pytest.raises(KeyboardInterrupt):
+        live_export.export(workshop.spark, TABLE)
+    folder = workshop.exports / "exports_harbour/berths"
+    assert len(list(folder.glob("*.unfinished"))) == 1
+    monkeypatch.setattr(live_export, "_append", append)
+    # a row that was read and one that was not change meanwhile
+    low, high = harbour.sql("select min(id) from berths union all select max(id) from berths order by 1")
+    harbour.sql(
+        f"update berths set note = 'meanwhile' where id in ({low}, {high}); insert into berths (id) values (-9)"
+    )
+    (line,) = live_export.export(workshop.spark, TABLE)
+    assert "going on with" in capsys.readouterr().err and " as of somewhere between 1/" in line
+    assert not list(folder.glob("*.unfinished")) and not list(folder.glob("_berths-*"))
+    built(workshop)
+    found = reconcile(workshop)
+    assert (found.verdict, found.keys("in_flight")) == (PASS, 2), found.samples
+    assert found.export_rows == int(harbour.sql("select count(*) from berths")[0]) - 1
+    (line,) = live_export.export(workshop.spark, TABLE)
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+
+
+def test_an_older_capture_goes_on_and_json_of_it_is_refused(workshop, harbour, monkeypatch):
+    """Its triggers say to_jsonb; without JSON the text is the same."""
+    older = extraction.FUNCTION.format(
+        function=extraction.names_of(None, "berths").function,
+        changelog=extraction.names_of(None, "berths").changelog,
+        record_rows="",
+    ).replace("create function", "create or replace function")
+    older = older.replace("highwater.image_of(old, tg_relid)", "to_jsonb(old)")
+    older = older.replace("highwater.image_of(new, tg_relid)", "to_jsonb(new)")
+    harbour.sql(older)
+    harbour.sql("alter table highwater.captures drop column landed")
+    harbour.sql("update berths set note = 'by an older one' where id = -394")
+    extraction.extract(workshop.spark, TABLE)
+    live_export.export(workshop.spark, TABLE)
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+    harbour.sql("alter table berths add column doc json")
+    with pytest.raises(UsageError, match=r"captured by triggers of an older version, .* --disable, then --enable"):
+        live_export.export(workshop.spark, TABLE)
+    harbour.sql("alter table berths drop column doc")
+
+
+def test_a_statement_of_the_source_mends_what_was_not_captured(workshop, harbour):
+    harbour.sql(
+        "set session_replication_role = replica; update berths set note = 'it''s not seen' where id in (-395, -396)"
+    )
+    live_export.export(workshop.spark, TABLE)
+    built(workshop)
+    (found,) = reconciliation.reconcile(workshop.spark, ("berths",), with_repairs=True).comparisons
+    assert (found.verdict, found.keys("value_differs")) == (FAIL, 2)
+    ((statement, command),) = [repair["run"] for repair in found.repairs]
+    assert statement == """update "public"."berths" set "id" = "id" where ("id") in (('-395'), ('-396'));"""
+    assert command.startswith(f"highwater extract {TABLE} && highwater build --select +berths")
+    harbour.sql(statement)
+    live_export.export(workshop.spark, TABLE)
     built(workshop)
     assert reconcile(workshop).verdict == PASS
 

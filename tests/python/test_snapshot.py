@@ -80,3 +80,28 @@ def test_a_planted_fault_of_the_snapshot_is_noticed(workshop, fault, test):
             workshop.build("customers_snapshot", command="test")
     finally:
         workshop.spark.sql(f"restore table customers_snapshot to version as of {version}")
+
+
+PAIRS = """\
+snapshots:
+  - name: pairs_snapshot
+    relation: ref('pairs')
+    config: {unique_key: [a, b], strategy: check, check_cols: all, hard_deletes: invalidate}
+"""
+
+
+def test_a_key_of_several_columns_is_snapshotted_again_and_again(workshop):
+    model, snapshot = workshop.folder / "models/pairs.sql", workshop.folder / "snapshots/pairs_snapshot.yml"
+    snapshot.write_text(PAIRS)
+    try:
+        for number in range(4):
+            model.write_text(f"select 1 as a, {number % 2} as b, 'v{number}' as v\n")
+            workshop.build("pairs", command="run")
+            workshop.build("pairs_snapshot", command="snapshot")
+        assert workshop.rows("select a, b, v, dbt_valid_to is null from pairs_snapshot order by v") == [
+            (1, number % 2, f"v{number}", number == 3) for number in range(4)
+        ]
+        assert not [name for name in workshop.spark.table("pairs_snapshot").columns if "unique_key" in name]
+    finally:
+        model.unlink()
+        snapshot.unlink()

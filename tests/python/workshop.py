@@ -149,6 +149,7 @@ class Workshop:
         if self.parsed[0] != state:
             self.parsed = (state, dbtRunner().invoke(["parse", "--quiet"]).result)
         dbt.waiting.clear()
+        dbt.appended.clear()
         return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, "--quiet"])
 
     def state_of_files(self) -> dict[Path, int]:

@@ -119,6 +119,8 @@ _context = {
     "modules": SimpleNamespace(re=re),
     "project_name": "highwater",
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
+    # a feed's raw table is called like the feed
+    "source": lambda source_name, table: RelationEmulator(source_name),
     "is_incremental": lambda: BUILD != "first",
     "run_query": _answer,
     "var": lambda name, default=None: default,

@@ -1,0 +1,18 @@
+{%- do depends_on_logs() %}
+{%- do ref('ledger') %}
+
+-- rows come from the macro stale_rows_news, some tables at a time
+select
+    cast(null as string) as table_name,
+    cast(null as string) as key_values,
+    cast(null as string) as change_sequence_number,
+    cast(null as string) as change_type,
+    cast(null as string) as rejection_reason,
+    cast(null as string) as rejection_detail,
+    cast(null as string) as source_file,
+    cast(null as int) as source_line,
+    cast(null as string) as feed,
+    cast(null as bigint) as landing_batch,
+    cast(null as timestamp) as landed_at,
+    cast(null as array<string>) as present_columns
+where false

@@ -1,0 +1,203 @@
+"""What lies in a folder: the files to be read, and by name what cannot be."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import PurePosixPath
+
+from pyarrow import fs
+
+NO_TIME = datetime.fromtimestamp(0, timezone.utc)
+KINDS = {
+    stat.S_IFIFO: "is a pipe and no file",
+    stat.S_IFSOCK: "is a socket and no file",
+    stat.S_IFBLK: "is a device and no file",
+    stat.S_IFCHR: "is a device and no file",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file, or something that should be one.
+
+    Attributes:
+        path: where to open it. below: its path below the folder that was asked for.
+        size: bytes. modified_at: last change. problem: why it cannot be read, behind its name; None: it can.
+    """
+
+    path: str
+    below: PurePosixPath
+    size: int = 0
+    modified_at: datetime = NO_TIME
+    problem: str | None = None
+
+
+def filesystem(root: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a folder or URI, and the path in it."""
+    if "://" in root:
+        return fs.FileSystem.from_uri(root)
+    return fs.LocalFileSystem(), os.path.abspath(root)
+
+
+def is_missing(root: str) -> bool:
+    """Return whether a folder is not there; of a URI, where folders are no more than beginnings of names, never."""
+    return "://" not in root and not os.path.isdir(root)
+
+
+def files_below(root: str, *folders: str, leaves_alone) -> list[Found]:
+    """List the files in a folder and all below it, in the order of their names; none when it is not there.
+
+    Arguments:
+        root: a folder or URI, out of which no link may lead. folders: the way from there to the one that is asked for.
+        leaves_alone: told a name, returns whether that file or folder is passed over.
+    """
+    if "://" in root:
+        found = _objects_below(root, folders, leaves_alone)
+    else:
+        found = _Walk(os.path.realpath(root), leaves_alone).files(os.path.abspath(root), folders)
+    return sorted(found, key=lambda file: file.below)
+
+
+def folders_in(root: str, folder: str) -> list[str]:
+    """Return the names of the folders in a folder, also of those that links lead to; none when it is not there."""
+    if "://" in root:
+        system, path = filesystem(root)
+        beside = system.get_file_info(fs.FileSelector(f"{path}/{folder}", allow_not_found=True))
+        return [info.base_name for info in beside if info.type == fs.FileType.Directory]
+    try:
+        with os.scandir(os.path.join(root, folder)) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
+    except OSError:  # told where its files are listed
+        return []
+
+
+def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
+    system, path = filesystem(root)
+    folder = "/".join((path, *folders))
+    for info in system.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
+        below = PurePosixPath(info.path).relative_to(folder)
+        if info.type == fs.FileType.File and not any(map(leaves_alone, below.parts)):
+            yield Found(info.path, below, info.size, info.mtime or NO_TIME)
+
+
+class _Walk:
+    """One way through a folder: what has a name of its own first, then where links lead, each place once."""
+
+    def __init__(self, root: str, leaves_alone):
+        self.root, self.leaves_alone = root, leaves_alone
+        self.seen: set[str] = set()
+        self.links: list[tuple[str, PurePosixPath]] = []
+        self.above: set[str] = set()
+
+    def files(self, root: str, folders) -> Iterator[Found]:
+        """Yield the files below a folder; where it cannot be one, what stands in its place, as what is above it."""
+        path = root
+        for place, name in enumerate(folders, 1):
+            path = os.path.join(path, name)
+            problem = self._problem_of_folder(path)
+            if problem == "":
+                return
+            if problem:
+                yield self._problem(path, PurePosixPath(*[".."] * (len(folders) - place)), problem)
+                return
+        real = os.path.realpath(path)
+        self.above = {real, *map(str, PurePosixPath(real).parents)}
+        yield from self._folder(path, PurePosixPath())
+        while self.links:
+            yield from self._link(*self.links.pop(0))
+
+    def _problem_of_folder(self, path: str) -> str | None:
+        """Return why nothing can be listed there; empty: nothing is there; None: it can."""
+        try:
+            kind = os.lstat(path).st_mode
+            if stat.S_ISLNK(kind) and not self._is_inside(os.path.realpath(path)):
+                return self._leaves(path)
+            if stat.S_ISDIR(os.stat(path).st_mode):
+                return None
+            return KINDS.get(stat.S_IFMT(kind), "is a file where a folder should be")
+        except FileNotFoundError:
+            return "is a link to nothing" if os.path.lexists(path) else ""
+        except OSError as error:
+            return f"cannot be looked at ({error.strerror})"
+
+    def _folder(self, path: str, below: PurePosixPath) -> Iterator[Found]:
+        real = os.path.realpath(path)
+        if real in self.seen:
+            return
+        self.seen.add(real)
+        try:
+            with os.scandir(path) as entries:
+                names = sorted(entry.name for entry in entries)
+        except OSError as error:
+            yield self._problem(path, below, f"cannot be listed ({error.strerror})")
+            return
+        for name in names:
+            if not self.leaves_alone(name):
+                yield from self._entry(f"{path}/{name}", below / name)
+
+    def _entry(self, path: str, below: PurePosixPath) -> Iterator[Found]:
+        try:
+            entry = os.lstat(path)
+        except FileNotFoundError:  # it was taken away meanwhile
+            return
+        except OSError as error:
+            yield self._problem(path, below, f"cannot be looked at ({error.strerror})")
+            return
+        kind = stat.S_IFMT(entry.st_mode)
+        if _is_no_text(below.name):
+            yield self._problem(path, below, "has a name that is no UTF-8; rename it")
+        elif kind == stat.S_IFLNK:
+            self.links.append((path, below))
+        elif kind == stat.S_IFDIR:
+            yield from self._folder(path, below)
+        elif kind != stat.S_IFREG:
+            yield self._problem(path, below, KINDS.get(kind, "is no file"))
+        else:
+            self.seen.add(os.path.realpath(path))
+            yield Found(path, below, entry.st_size, _time(entry))
+
+    def _link(self, path: str, below: PurePosixPath) -> Iterator[Found]:
+        """Yield what a link leads to: nothing where that has been seen, or is above."""
+        real = os.path.realpath(path)
+        try:
+            entry = os.stat(path) if self._is_inside(real) else None
+        except OSError as error:
+            is_gone = isinstance(error, FileNotFoundError)
+            yield self._problem(
+                path, below, "is a link to nothing" if is_gone else f"is a link that leads nowhere ({error.strerror})"
+            )
+            return
+        if entry is None:
+            yield self._problem(path, below, self._leaves(path))
+        elif stat.S_ISDIR(entry.st_mode):
+            yield from self._folder(path, below) if real not in self.above else ()
+        elif real not in self.seen:
+            self.seen.add(real)
+            if stat.S_ISREG(entry.st_mode):
+                yield Found(path, below, entry.st_size, _time(entry))
+            else:
+                yield self._problem(path, below, KINDS.get(stat.S_IFMT(entry.st_mode), "is no file"))
+
+    def _is_inside(self, real: str) -> bool:
+        return real == self.root or real.startswith(f"{self.root.rstrip('/')}/")
+
+    def _leaves(self, path: str) -> str:
+        return f"is a link that leaves the landing folder, to {os.path.realpath(path)}"
+
+    def _problem(self, path: str, below: PurePosixPath, problem: str) -> Found:
+        try:
+            entry = os.lstat(path)
+        except OSError:
+            return Found(path, below, problem=problem)
+        return Found(path, below, entry.st_size, _time(entry), problem)
+
+
+def _is_no_text(name: str) -> bool:
+    """Return whether a name has bytes that are no UTF-8, which Python keeps as halves of pairs."""
+    return any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _time(entry: os.stat_result) -> datetime:
+    return NO_TIME + timedelta(microseconds=entry.st_mtime_ns // 1000)

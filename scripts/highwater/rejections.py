@@ -1,0 +1,310 @@
+"""What a build rejected: which tables, why, where; what is too much of it, and columns whose type has changed."""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from highwater.columns import DECIMAL, WITH_UNIT
+from highwater.errors import UsageError
+from highwater.feeds import declared_feeds, sql_text
+from highwater.printable import printable
+from highwater.rebuild import declaration_of, settings_of
+from highwater.spark import quoted
+from highwater.tables import of_each
+
+LINES_OF_A_TABLE = 5
+LONGEST_TEXT = 200
+# one value that does not fit is odd, several in a row are a type
+VALUES_OF_A_TYPE = 2
+DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+
+# `n = ["much"] does not fit int`, one for each column; what stands in it as JSON has no quote of its own
+MISFIT = r'\S+ = \["[^"\\]*(?:\\.[^"\\]*)*"\] does not fit [a-z_]+(?:\(\d+,\d+\))?'
+READ = """
+    select feed, landing_batch, count(*) as read,
+        count_if(rejection_reason <> 'ignored') as rejected
+    from lake.`{entity}_changes`
+    where log_batch >= {log_batch} and not is_derived
+    group by feed, landing_batch
+"""
+REJECTED = """
+    with misfits as (
+        select *, regexp_substr(misfit, '^[^ ]+') as field,
+            from_json(regexp_extract(misfit, {json}, 1), 'array<string>')[0] as value,
+            regexp_substr(misfit, '[^ ]+$') as declared
+        from (
+            select feed, landing_batch, rejection_reason, rejection_detail, source_file, source_line,
+                change_sequence_number, explode_outer(
+                    case when rejection_reason = 'value_does_not_fit'
+                        then regexp_extract_all(left(rejection_detail, 4000), {misfit}, 0) end
+                ) as misfit
+            from lake.`{entity}_changes`
+            where log_batch >= {log_batch} and not is_derived and rejection_reason <> 'ignored'
+        )
+    )
+    select feed, landing_batch, rejection_reason, field, any_value(declared) as declared, count(*) as records,
+        min_by(
+            struct(left(coalesce(misfit, rejection_detail), 1000) as detail, left(value, 1000) as value,
+                source_file, source_line),
+            struct(source_file, source_line)
+        ) as first,
+        min(change_sequence_number) as since,
+        every(coalesce(number, '') rlike '^[+-]?[0-9]+([.][0-9]*)?$') as is_number,
+        every(try_cast(value as timestamp) is not null and value rlike '^[0-9]{{4,6}}-') as is_time,
+        max(length(regexp_extract(number, '^[+-]?0*([0-9]*)', 1))) as digits,
+        max(length(regexp_extract(number, '[.]([0-9]*?)0*$', 1))) as scale
+    from (
+        select *, if(value rlike '[eE]', cast(try_cast(value as decimal(38, 18)) as string), value) as number
+        from misfits
+    )
+    group by feed, landing_batch, rejection_reason, field
+    order by records desc, feed, landing_batch, rejection_reason, field
+"""
+# values of some columns that do fit, from the first change at the source on whose value does not
+FITTING = """
+    select {counts}
+    from lake.`{entity}_changes`
+    where log_batch >= {log_batch} and change_type in ('insert', 'update')
+        and (rejection_reason is null or rejection_reason = 'value_does_not_fit')
+"""
+FITS = """count_if(
+        feed = {feed} and {column} is not null and change_sequence_number >= {since}
+        and not coalesce(exists(
+            regexp_extract_all(left(rejection_detail, 4000), {misfit}, 0), found -> startswith(found, {begin})
+        ), false)
+    )"""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """How much of a batch may be rejected before a build fails: `rejected_when` of a table.
+
+    Attributes:
+        percent: more than this share of a batch is too much. records: of a batch that has at least so many.
+    """
+
+    percent: float = 1
+    records: int = 100
+
+
+@dataclass(frozen=True)
+class TypeChange:
+    """A column whose type has changed at the source.
+
+    Attributes:
+        column, declared: its name and type. brought: what the values are, in words. misfits: how many do not fit.
+        values: how many there are since the first of them, which is `first`, with its file and line.
+        wider: the type that takes both; None: the numbers stand for times, and their unit is not declared.
+    """
+
+    column: str
+    declared: str
+    brought: str
+    wider: str | None
+    misfits: int
+    values: int
+    first: dict
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """What a build rejected of a table.
+
+    Attributes:
+        entity: for example `customers`. batches: by feed and landing batch, records read and rejected. groups: records
+        of one reason and column, the most first. type_changes: of columns.
+    """
+
+    entity: str
+    batches: dict[tuple[str, int], tuple[int, int]]
+    groups: list = field(default_factory=list)
+    type_changes: list[TypeChange] = field(default_factory=list)
+
+
+def threshold_of(entity: str) -> Threshold:
+    """Return what an entity declares as `rejected_when`, or what holds where it declares nothing.
+
+    Raises: UsageError naming the file, the value and what is allowed.
+    """
+    declared = settings_of(entity).get("rejected_when", {})
+
+    def is_number(value, least, most, kinds):
+        return isinstance(value, kinds) and not isinstance(value, bool) and least <= value <= most
+
+    if (
+        not isinstance(declared, dict)
+        or set(declared) - {"percent", "records"}
+        or not is_number(declared.get("percent", 0), 0, 100, int | float)
+        or not is_number(declared.get("records", 1), 1, float("inf"), int)
+    ):
+        raise UsageError(
+            f"{declaration_of(entity)}: rejected_when is {declared!r}; it must be a mapping of percent (from 0 to 100, "
+            "more of a batch fails the build) and records (1 or more, in smaller batches nothing is too much), either "
+            "or both, for example {percent: 1, records: 100}."
+        )
+    return Threshold(**declared)
+
+
+def check_thresholds() -> None:
+    """Look at what every table declares as `rejected_when`, before a build that would ask for it at its end.
+
+    Raises: UsageError naming the file, the value and what is allowed.
+    """
+    for path in sorted(Path("models/changes").glob("*/*_changes.yml")):
+        if "rejected_when" in path.read_text():
+            threshold_of(path.stem.removesuffix("_changes"))
+
+
+def of_build(spark, log_batches: dict[str, int]) -> list[Rejected]:
+    """Return what a build rejected, of each table that it rejected something of.
+
+    Arguments:
+        log_batches: by entity, the first batch of its log that the build appended.
+    """
+    found = of_each(
+        sorted(log_batches), lambda entity: _of_table(spark, entity, log_batches[entity]), "asking what was rejected"
+    )
+    return [rejected for rejected in found if rejected]
+
+
+def _of_table(spark, entity: str, log_batch: int) -> Rejected | None:
+    if not spark.catalog.tableExists(f"lake.`{entity}_changes`"):
+        return None
+    read = spark.sql(READ.format(entity=entity, log_batch=log_batch)).collect()
+    batches = {(row.feed, row.landing_batch): (row.read, row.rejected) for row in read if row.rejected}
+    if not batches:
+        return None
+    asked = REJECTED.format(
+        entity=entity, log_batch=log_batch, misfit=sql_text(MISFIT), json=sql_text(r"^\S+ = (\[.*\]) does not fit ")
+    )
+    groups = spark.sql(asked).collect()
+    return Rejected(entity, batches, groups, _type_changes(spark, entity, log_batch, groups))
+
+
+def _type_changes(spark, entity: str, log_batch: int, groups: list) -> list[TypeChange]:
+    """Return the columns of which most values do not fit, from the first change at the source on that did not."""
+    columns = defaultdict(list)
+    for group in groups:
+        if group.field:
+            columns[group.feed, group.field].append(group)
+    columns = {column: found for column, found in columns.items() if sum(g.records for g in found) >= VALUES_OF_A_TYPE}
+    if not columns:
+        return []
+    counts = ", ".join(
+        FITS.format(
+            feed=sql_text(feed), column=quoted(name), since=sql_text(min(g.since or "" for g in found)),
+            misfit=sql_text(MISFIT), begin=sql_text(f"{name} = ["),
+        )
+        for (feed, name), found in columns.items()
+    )  # fmt: skip
+    fitting = spark.sql(FITTING.format(entity=entity, log_batch=log_batch, counts=counts)).first()
+    changes = []
+    for ((_, name), found), fits in zip(columns.items(), fitting, strict=True):
+        misfits = sum(group.records for group in found)
+        if misfits >= fits:
+            first = min((group.first for group in found), key=lambda first: (first.source_file, first.source_line))
+            brought, wider = _wider(found, declared_feeds()[found[0].feed].format)
+            changes.append(TypeChange(name, found[0].declared, brought, wider, misfits, misfits + fits, first.asDict()))
+    return changes
+
+
+def _wider(groups: list, format: str) -> tuple[str, str | None]:
+    """Return in words what values that do not fit are, and the type that takes them and those that did."""
+    declared = groups[0].declared
+    digits, scale = (max(group[name] for group in groups) for name in ("digits", "scale"))
+    if all(group.is_number for group in groups):
+        if declared in WITH_UNIT and not scale and format == "debezium-json":
+            return "whole numbers", None
+        old = DECIMAL.fullmatch(declared)
+        if old:
+            return _wider_number(digits, scale, int(old[1]), int(old[2]), declared)
+        if declared in DIGITS:
+            return _wider_number(digits, scale, DIGITS[declared], 0, declared)
+        return "numbers", "string"
+    if declared in ("date", "timestamp_ntz") and all(group.is_time for group in groups):
+        return "times" if declared == "date" else "times with a zone", "timestamp"
+    return "text", "string"
+
+
+def _wider_number(digits: int, scale: int, old_digits: int, old_scale: int, declared: str) -> tuple[str, str]:
+    if not scale and declared in DIGITS and digits < DIGITS["bigint"]:
+        return "larger numbers", "bigint"
+    brought = "numbers with more digits behind the point" if scale > old_scale else "larger numbers"
+    scale = max(scale, old_scale)
+    precision = max(digits, old_digits - old_scale) + scale
+    return brought, f"decimal({precision},{scale})" if precision <= 38 else "string"
+
+
+def lines_of(rejected: Rejected) -> list[str]:
+    """Return what was rejected of a table, a line for each reason, column and batch: how many, which share, where."""
+    lines = []
+    for group in rejected.groups[:LINES_OF_A_TABLE]:
+        read, _ = rejected.batches[group.feed, group.landing_batch]
+        lines.append(
+            f"{group.records:,} of {_records(read)} rejected ({_share(group.records, read)}) in batch "
+            f"{group.landing_batch} of {group.feed}: {group.rejection_reason}, {_shown(group.first.detail)}; "
+            f"{'the first ' * (group.records > 1)}in {_place(group.first)}"
+        )
+    left = len(rejected.groups) - LINES_OF_A_TABLE
+    if left > 0:
+        lines.append(f"and for {left:,} more reasons, columns and batches (see rejected_changes)")
+    return lines
+
+
+def troubles_of(rejected: Rejected) -> list[str]:
+    """Return why a build has failed: columns of a table whose type has changed, batches of which too much is rejected.
+
+    Raises: UsageError when the table declares its threshold wrongly.
+    """
+    return [*_of_types(rejected), *_of_batches(rejected)]
+
+
+def _of_types(rejected: Rejected) -> list[str]:
+    path, troubles = declaration_of(rejected.entity), []
+    for change in rejected.type_changes:
+        name = _shown(change.column)
+        mended = (
+            f"`data_type: {change.wider}`"
+            if change.wider
+            else "the unit of these numbers, `config: {meta: {unit: millis}}` or what they are"
+        )
+        troubles.append(
+            f"{rejected.entity}: the type of {name} has changed at the source. It is declared as {change.declared}, "
+            f"and {change.misfits:,} of the {change.values:,} values that came since are {change.brought}, the first "
+            f"{_shown(json.dumps(change.first['value'], ensure_ascii=False))} in {_place(change.first)}. "
+            f"Declare {mended} for {name} in {path}, then: highwater rebuild {rejected.entity} --from raw"
+        )
+    return troubles
+
+
+def _of_batches(rejected: Rejected) -> list[str]:
+    threshold, troubles = threshold_of(rejected.entity), []
+    for (feed, batch), (read, count) in sorted(rejected.batches.items()):
+        if read >= threshold.records and count * 100 > read * threshold.percent:
+            troubles.append(
+                f"{rejected.entity}: {count:,} of {_records(read)} ({_share(count, read)}) of batch {batch} of {feed} "
+                f"were rejected, more than the {threshold.percent:g} % of `rejected_when`; what was right is in the "
+                f"table. See: highwater query \"select * from rejected_changes where table_name = '{rejected.entity}' "
+                f"and feed = '{feed}' and landing_batch = {batch}\""
+            )
+    return troubles
+
+
+def _records(count: int) -> str:
+    return f"{count:,} record{'s'[: count != 1]}"
+
+
+def _share(part: int, whole: int) -> str:
+    percent = 100 * part / whole
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.1f} %" if percent >= 0.1 else "less than 0.1 %"
+
+
+def _place(first) -> str:
+    return f"{_shown(first['source_file'] or 'no file')}, line {first['source_line']}"
+
+
+def _shown(words: str | None) -> str:
+    """Return a text as a line on a terminal may have it, of at most LONGEST_TEXT characters."""
+    words = words or ""
+    return printable(words if len(words) <= LONGEST_TEXT else f"{words[:LONGEST_TEXT]}…")

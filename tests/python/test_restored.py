@@ -1,0 +1,88 @@
+"""A raw table that is older than its log: found, said, and no number of a batch comes again."""
+
+import pytest
+from highwater import landing, last_build
+from highwater.landings import gone_back
+from highwater.project import lake
+from highwater.status import status
+from workshop import change
+
+FEED, TABLE = "datastream_restored", "datastream_restored.parcels"
+RAW = f"raw.{FEED}"
+
+
+@pytest.fixture(scope="module")
+def depot(workshop):
+    """A table of its own whose log has judged three batches."""
+    workshop.add_table(TABLE, "id:bigint", "v:string")
+    for number in (1, 2, 3):
+        deliver(workshop, number, number, f"v{number}")
+        workshop.land(FEED)
+    built(workshop)
+    return workshop
+
+
+def deliver(workshop, number: int, key: int, value: str):
+    """Deliver a file with one change; numbers are its place in the order."""
+    record = change("UPDATE-INSERT", f"{number:016x}", {"id": key, "v": value})
+    workshop.deliver(TABLE, f"{number:03}.json", [record])
+
+
+def built(workshop) -> dict:
+    workshop.build("+parcels", command="run")
+    return dict(workshop.rows("select id, v from parcels"))
+
+
+def batches(workshop) -> list[int]:
+    return [
+        row[0] for row in workshop.rows(f"select distinct landing_batch from {RAW} where entry = 'file' order by 1")
+    ]
+
+
+def go_back(workshop) -> int:
+    """Take the newest landing out of raw, as a restored copy lacks it; return how many files it had."""
+    newest = batches(workshop)[-1]
+    files = workshop.value(f"select count(*) from {RAW} where entry = 'file' and landing_batch = {newest}")
+    workshop.spark.sql(f"delete from {RAW} where landing_batch = {newest}")
+    return files
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kept", ["the note", "the log"])
+def test_a_batch_number_never_comes_again(depot, kept):
+    """Neither where the lake's note of the newest landing is lost: then the log knows it."""
+    newest = batches(depot)[-1]
+    files = go_back(depot)
+    if kept == "the log":
+        (lake() / f"landings/{FEED}.json").write_text('{"numb')
+    said = status(depot.spark, "parcels")[0]["gone_back"]
+    older = batches(depot)
+    assert f"raw.{FEED} has up to batch {older[-1]}, and batch {newest} had landed" in said
+    deliver(depot, 10 + newest, 10 + newest, "new")
+    landed = depot.land(FEED)[FEED]
+    assert (landed.files, landed.newest[0]) == (files + 1, newest + 1)
+    assert landed.gone_back == said
+    assert batches(depot) == [*older, newest + 1]
+    assert built(depot)[10 + newest] == "new"
+    again = depot.land(FEED)[FEED]
+    assert (again.gone_back, again.newest) == (None, landed.newest)
+    assert status(depot.spark, "parcels")[0]["gone_back"] is None
+
+
+@pytest.mark.long
+def test_without_it_the_number_comes_again_and_its_records_are_not_judged(depot, monkeypatch):
+    """The fault that the test above would see."""
+    newest = batches(depot)[-1]
+    go_back(depot)
+    monkeypatch.setattr(landing, "newest_landing", lambda spark, feed, in_raw: in_raw)
+    deliver(depot, 50, 50, "never judged")
+    assert depot.land(FEED)[FEED].newest[0] <= newest
+    assert 50 not in built(depot)
+
+
+def test_what_has_landed_is_known_by_its_time_too():
+    """A number that comes again is another landing, and a build with it another build."""
+    assert gone_back("f", (3, 30), (3, 30)) is None
+    assert "has up to batch 2, and batch 3 had landed" in gone_back("f", (2, 20), (3, 30))
+    assert "has no batch, and batch 3" in gone_back("f", (0, 0), (3, 30))
+    assert last_build.fingerprint([], {"f": (3, 30)}) != last_build.fingerprint([], {"f": (3, 31)})

@@ -72,20 +72,41 @@ def size_of(spark, table: str) -> int:
     return spark.sql(f"describe detail {table}").first()["sizeInBytes"]
 
 
-# what the log has of a feed and raw no longer
+# What the log has of a feed and raw no longer: a record is known by file and line. One that was lost has landed again
+# when a later batch has it too, and was judged as the same change; another content of the file is another record.
 LOST = """
-    select count(*) as records, min(landed_at) as first, max(landed_at) as last, max(landing_batch) as last_batch
+    select count(*) as records, min(landed_at) as first, max(landed_at) as last
     from lake.`{entity}_changes` as log
-    where feed = '{feed}' and not is_derived and not exists (
-        select 1
-        from raw.{feed} as raw
-        where
-            raw.entry = 'record'
-            and raw.source_table = {table}
-            and raw.landing_batch = log.landing_batch
-            and raw.source_file <=> log.source_file
-            and raw.source_line <=> log.source_line
-    )
+    where
+        feed = '{feed}'
+        and not is_derived
+        and not exists (
+            select 1
+            from raw.{feed} as raw
+            where
+                raw.entry = 'record'
+                and raw.source_table = {table}
+                and raw.landing_batch <= log.landing_batch
+                and raw.source_file <=> log.source_file
+                and raw.source_line <=> log.source_line
+        )
+        and not exists (
+            select 1
+            from lake.`{entity}_changes` as again
+            inner join raw.{feed} as raw
+                on
+                    raw.entry = 'record'
+                    and raw.source_table = {table}
+                    and raw.landing_batch = again.landing_batch
+                    and raw.source_file <=> again.source_file
+                    and raw.source_line <=> again.source_line
+            where
+                again.feed = '{feed}'
+                and not again.is_derived
+                and again.source_file <=> log.source_file
+                and again.source_line <=> log.source_line
+                and again.change_hash <=> log.change_hash
+        )
 """
 KEPT_PROPERTIES = ("delta.dataSkippingStatsColumns", "delta.enableTypeWidening", "delta.enableDeletionVectors")
 
@@ -139,9 +160,10 @@ def _refuse_loss(spark, table: str, sources) -> None:
         if lost.records:
             raise UsageError(
                 f"raw.{feed} no longer has {lost.records:,} of the records that the log of {table} has, landed from "
-                f"{lost.first:%Y-%m-%d %H:%M} to {lost.last:%Y-%m-%d %H:%M} UTC (retention_days of the feed). A log "
-                "made from raw would lack them, and the rows that stand on them. Nothing was changed. A new full load "
-                f"mends the rows: highwater resync {table} --from FILES"
+                f"{lost.first:%Y-%m-%d %H:%M} to {lost.last:%Y-%m-%d %H:%M} UTC: they were dropped (retention_days of "
+                "the feed), or raw went back. A log made from raw would lack them, and the rows that stand on them. "
+                "Nothing was changed. Files that still lie in the landing folder land again, and are judged, by: "
+                f"highwater build. A new full load mends the rows: highwater resync {table} --from FILES"
             )
 
 

@@ -2,8 +2,11 @@
 
 import pytest
 from highwater import landing, last_build
+from highwater import rebuild as rebuilding
+from highwater.errors import UsageError
 from highwater.landings import gone_back
 from highwater.project import lake
+from highwater.rebuild import rebuild_from_raw
 from highwater.status import status
 from workshop import change
 
@@ -67,6 +70,45 @@ def test_a_batch_number_never_comes_again(depot, kept):
     again = depot.land(FEED)[FEED]
     assert (again.gone_back, again.newest) == (None, landed.newest)
     assert status(depot.spark, "parcels")[0]["gone_back"] is None
+
+
+@pytest.mark.long
+def test_a_log_is_made_again_from_what_has_landed_again(depot):
+    """A record is known by its file and line, whatever the number of its batch; one that is gone is refused."""
+    newest = batches(depot)[-1]
+    go_back(depot)
+    with pytest.raises(UsageError, match=rf"{RAW} no longer has \d of the records that the log of parcels has"):
+        rebuild_from_raw(depot.spark, "parcels")
+    assert depot.land(FEED)[FEED].newest[0] == newest + 1
+    rows = built(depot)
+    assert depot.value(f"select count(*) from parcels_changes where landing_batch = {newest}")
+    assert "judged again from raw" in rebuild_from_raw(depot.spark, "parcels")
+    assert dict(depot.rows("select id, v from parcels")) == rows
+    assert not depot.value(f"select count(*) from parcels_changes where landing_batch = {newest}")
+    again = f"select collect_set(verdict) from parcels_changes where landing_batch = {newest + 1}"
+    assert depot.value(again) == ["applied"]
+    assert built(depot) == rows
+
+
+@pytest.mark.long
+def test_another_content_of_a_file_is_another_record(depot):
+    """What landed under the name of a record that was lost, and is another one, does not stand for it."""
+    deliver(depot, 80, 80, "was")
+    depot.land(FEED)
+    built(depot)
+    go_back(depot)
+    deliver(depot, 80, 80, "is")
+    depot.land(FEED)
+    built(depot)
+    before = depot.version("parcels_changes")
+    with pytest.raises(UsageError, match=rf"{RAW} no longer has 1 of the records that the log of parcels has"):
+        rebuild_from_raw(depot.spark, "parcels")
+    assert depot.version("parcels_changes") == before
+    # negative control: without the refusal the change is gone
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rebuilding, "_refuse_loss", lambda *_: None)
+        rebuild_from_raw(depot.spark, "parcels")
+    assert dict(depot.rows("select id, v from parcels"))[80] == "is"
 
 
 @pytest.mark.long

@@ -49,11 +49,15 @@
 {%- endmacro -%}
 
 {%- macro _version_names(columns) -%}
-    {#- As in the view, unless the history has a column of this name itself. -#}
+    {#- As in the view, unless the history has a column of this name itself: then behind `source_`, as often as needed. -#}
     {%- set own = _version_columns() -%}
     {%- set names = [] -%}
     {%- for name in columns -%}
-        {%- do names.append('source_' ~ name if name in own else name) -%}
+        {%- set free = [] -%}
+        {%- for times in range(1, columns | length + 1) if name in own and 'source_' * times ~ name not in columns -%}
+            {%- do free.append('source_' * times ~ name) -%}
+        {%- endfor -%}
+        {%- do names.append((free + [name]) | first) -%}
     {%- endfor -%}
     {{ return(names) }}
 {%- endmacro -%}

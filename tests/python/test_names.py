@@ -36,7 +36,8 @@ INTERNAL = words("""
 """)
 # the project stores these beside the columns of a table
 STORED = words(
-    "feed verdict change_type landed_at log_batch is_current valid_from valid_to record column_orders is_new"
+    "feed verdict change_type landed_at log_batch is_current valid_from valid_to record column_orders is_new "
+    "source_valid_from source_source_valid_from"
 )
 OF_SQL = words("""
     left right on full order group select from case end interval date timestamp user table values union exists not 2fa
@@ -206,9 +207,9 @@ def check_export(table: Named):
         # two entries of files: what has landed, and where the source stood
         workshop.spark.sql(
             f"insert into raw.{feed} (entry, source_table, source_file, source_position, landing_batch, landed_at, "
-            f"file_records) values ('file', '{table.entity}', '{len(later)}.csv', "
+            f"file_modified_at, file_records) values ('file', '{table.entity}', '{len(later)}.csv', "
             f"{repr(position) if position else 'null'}, "
-            f"{len(later) + 1}, current_timestamp(), {len(table.expected())})"
+            f"{len(later) + 1}, current_timestamp(), current_timestamp(), {len(table.expected())})"
         )
         if later:
             table.arrive(*later)

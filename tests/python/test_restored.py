@@ -10,7 +10,7 @@ from highwater.rebuild import rebuild_from_raw
 from highwater.status import status
 from workshop import change
 
-FEED, TABLE = "datastream_restored", "datastream_restored.parcels"
+FEED, TABLE = "datastream_restored", "datastream_restored.hampers"
 RAW = f"raw.{FEED}"
 
 
@@ -32,8 +32,8 @@ def deliver(workshop, number: int, key: int, value: str):
 
 
 def built(workshop) -> dict:
-    workshop.build("+parcels", command="run")
-    return dict(workshop.rows("select id, v from parcels"))
+    workshop.build("+hampers", command="run")
+    return dict(workshop.rows("select id, v from hampers"))
 
 
 def batches(workshop) -> list[int]:
@@ -58,7 +58,7 @@ def test_a_batch_number_never_comes_again(depot, kept):
     files = go_back(depot)
     if kept == "the log":
         (lake() / f"landings/{FEED}.json").write_text('{"numb')
-    said = status(depot.spark, "parcels")[0]["gone_back"]
+    said = status(depot.spark, "hampers")[0]["gone_back"]
     older = batches(depot)
     assert f"raw.{FEED} has up to batch {older[-1]}, and batch {newest} had landed" in said
     deliver(depot, 10 + newest, 10 + newest, "new")
@@ -69,7 +69,7 @@ def test_a_batch_number_never_comes_again(depot, kept):
     assert built(depot)[10 + newest] == "new"
     again = depot.land(FEED)[FEED]
     assert (again.gone_back, again.newest) == (None, landed.newest)
-    assert status(depot.spark, "parcels")[0]["gone_back"] is None
+    assert status(depot.spark, "hampers")[0]["gone_back"] is None
 
 
 @pytest.mark.long

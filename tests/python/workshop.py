@@ -81,6 +81,7 @@ class Workshop:
 
     def __init__(self, folder: Path):
         self.parsed = (None, None)
+        self.declared = {}
         self.folder = folder
         self.landing = folder / "landing"
         self.exports = folder / "exports"
@@ -117,6 +118,10 @@ class Workshop:
     def add_table(self, table: str, key=None, columns=None, format="datastream-json", settings=None, **options):
         from highwater.add_table import add_table
 
+        # a second feed of a table is what another module of tests would make of it
+        entity = options.get("name") or table.partition(".")[2]
+        by = os.environ["PYTEST_CURRENT_TEST"].partition("::")[0]
+        assert self.declared.setdefault(entity, by) == by, f"{entity} is a table of {self.declared[entity]}"
         return add_table(table, key, columns, format, settings, **options)
 
     def deliver(self, table: str, name: str, content, root=None) -> Path:

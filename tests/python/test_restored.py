@@ -77,15 +77,15 @@ def test_a_log_is_made_again_from_what_has_landed_again(depot):
     """A record is known by its file and line, whatever the number of its batch; one that is gone is refused."""
     newest = batches(depot)[-1]
     go_back(depot)
-    with pytest.raises(UsageError, match=rf"{RAW} no longer has \d of the records that the log of parcels has"):
-        rebuild_from_raw(depot.spark, "parcels")
+    with pytest.raises(UsageError, match=rf"{RAW} no longer has \d of the records that the log of hampers has"):
+        rebuild_from_raw(depot.spark, "hampers")
     assert depot.land(FEED)[FEED].newest[0] == newest + 1
     rows = built(depot)
-    assert depot.value(f"select count(*) from parcels_changes where landing_batch = {newest}")
-    assert "judged again from raw" in rebuild_from_raw(depot.spark, "parcels")
-    assert dict(depot.rows("select id, v from parcels")) == rows
-    assert not depot.value(f"select count(*) from parcels_changes where landing_batch = {newest}")
-    again = f"select collect_set(verdict) from parcels_changes where landing_batch = {newest + 1}"
+    assert depot.value(f"select count(*) from hampers_changes where landing_batch = {newest}")
+    assert "judged again from raw" in rebuild_from_raw(depot.spark, "hampers")
+    assert dict(depot.rows("select id, v from hampers")) == rows
+    assert not depot.value(f"select count(*) from hampers_changes where landing_batch = {newest}")
+    again = f"select collect_set(verdict) from hampers_changes where landing_batch = {newest + 1}"
     assert depot.value(again) == ["applied"]
     assert built(depot) == rows
 
@@ -100,15 +100,15 @@ def test_another_content_of_a_file_is_another_record(depot):
     deliver(depot, 80, 80, "is")
     depot.land(FEED)
     built(depot)
-    before = depot.version("parcels_changes")
-    with pytest.raises(UsageError, match=rf"{RAW} no longer has 1 of the records that the log of parcels has"):
-        rebuild_from_raw(depot.spark, "parcels")
-    assert depot.version("parcels_changes") == before
+    before = depot.version("hampers_changes")
+    with pytest.raises(UsageError, match=rf"{RAW} no longer has 1 of the records that the log of hampers has"):
+        rebuild_from_raw(depot.spark, "hampers")
+    assert depot.version("hampers_changes") == before
     # negative control: without the refusal the change is gone
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rebuilding, "_refuse_loss", lambda *_: None)
-        rebuild_from_raw(depot.spark, "parcels")
-    assert dict(depot.rows("select id, v from parcels"))[80] == "is"
+        rebuild_from_raw(depot.spark, "hampers")
+    assert dict(depot.rows("select id, v from hampers"))[80] == "is"
 
 
 @pytest.mark.long

@@ -134,7 +134,7 @@ def test_a_wrong_unit_is_put_right(clocks):
     assert clocks.table_id(f"{WRONG}_merged") == table
     # the log as it was
     (year,) = {
-        row[0] for row in clocks.rows(f"select year(at) from {WRONG}_changes version as of {old} where at > '1'")
+        row[0] for row in clocks.rows(f"select year(at) from {WRONG}_changes version as of {old} where at is not null")
     }
     assert year == 1970
     assert not clocks.spark.catalog.tableExists(f"lake_rebuilt.{WRONG}_changes")

@@ -21,6 +21,8 @@ from highwater.project import lake, utc_now
 LOG_BYTES = 1_000_000
 REASON_LENGTH = 400
 IS_SECRET = re.compile(r"PASSW|PWD$|SECRET|TOKEN|KEY", re.IGNORECASE)
+# where a shell is and was; of a URL it would be a password
+FOLDERS = {"PWD", "OLDPWD"}
 OF_URL = re.compile(r"(?<=[?&;])([^=&;?\s'\"]+)=([^&;\s'\"]+)")
 USER_OF_URL = re.compile(r"(?<=://)[^/@\s'\"]*:[^/@\s'\"]+(?=@)")
 MESSAGE = re.compile(r"(?:Caused by: |^: )?(?:[\w$]+\.)*[\w$]*(?:Exception|Error|Interrupt|Throwable)(?: [\w]+)?: (.+)")
@@ -216,7 +218,8 @@ def _how_java_ended() -> str:
 
 def masked(text: str) -> str:
     """Return a text without the values of the environment's secrets and without passwords in URLs."""
-    secrets = {value for name, value in os.environ.items() if IS_SECRET.search(name) and len(value) >= 4}
+    named = {name: value for name, value in os.environ.items() if IS_SECRET.search(name) and name not in FOLDERS}
+    secrets = {value for value in named.values() if len(value) >= 4}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***").replace(quote(secret, safe=""), "***")
     text = OF_URL.sub(lambda found: f"{found[1]}=***" if IS_SECRET.search(unquote(found[1])) else found[0], text)

@@ -105,15 +105,18 @@ def test_an_error_that_has_no_words(lake):
 def test_secrets_reach_neither_the_sentence_nor_the_log(lake, monkeypatch):
     monkeypatch.setenv("HIGHWATER_STORE_PASSWORD", "Geheim/123")
     monkeypatch.setenv("MY_API_TOKEN", "t0k3n-value")
+    monkeypatch.setenv("PWD", str(lake))
+    monkeypatch.setenv("MY_PWD", "Pw5/x")
     words = (
         "login with Geheim/123 or Geheim%2F123, t0k3n-value, jdbc:postgresql://h/d?user=u&PASSWORD=Pw1&pass%77ord=Pw2&"
-        "sslpassword=Pw3;x=y s3://id:Pw4@bucket"
+        f"sslpassword=Pw3;x=y s3://id:Pw4@bucket Pw5/x {lake}/tables"
     )
     told = faults.sentence_of(RuntimeError(words), "highwater extract")
     logged = (lake / "highwater.log").read_text()
-    for secret in ("Geheim", "t0k3n", "Pw1", "Pw2", "Pw3", "Pw4"):
+    for secret in ("Geheim", "t0k3n", "Pw1", "Pw2", "Pw3", "Pw4", "Pw5"):
         assert secret not in told and secret not in logged
     assert "user=u" in told and "x=y" in told and "login with ***" in logged
+    assert f"{lake}/tables" in told  # the folder of a shell is no secret, though it is called PWD
 
 
 def test_the_log_is_rotated_and_has_another_place_when_the_lake_has_none(lake, monkeypatch, tmp_path):

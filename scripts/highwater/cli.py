@@ -157,18 +157,20 @@ def build(hold, arguments):
             return
         last_build.forget()
         if hold:
-            status = publish.build_held(session(), list(arguments))
+            status, withheld = publish.build_held(session(), list(arguments))
         else:
-            status = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)])
-        rejected = rejections.of_build(session(), dbt.appended) if status < 2 else []
-        troubles = [trouble for found in rejected for trouble in rejections.troubles_of(found)]
-        if status:
+            status, withheld = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)]), []
+        rejected, troubles = rejections.of_build(session(), dbt.appended) if status < 2 else ([], [])
+        troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
+        if status or withheld:
             for line in [*(f"{r.entity}: {line}" for r in rejected for line in rejections.lines_of(r)), *troubles]:
                 click.echo(line, err=True)
+            if withheld:
+                raise CheckError("\n".join(withheld))
             sys.exit(status)
-        words = last_build.summary(session(), rejected)
+        words, untold = last_build.summary(session(), rejected)
         click.echo("\n" + words)
-        undecided += [*dbt.waiting.values(), *troubles]
+        undecided += [*dbt.waiting.values(), *troubles, *untold]
         if undecided:
             raise CheckError("\n".join(undecided))
         last_build.remember(mark, words)
@@ -265,16 +267,15 @@ def status(table, form):
     from highwater.status_page import page
 
     with reading_session() as spark:
-        if form == "html":
-            click.echo(page(spark, table))
-            return
         found = status_of(spark, table)
+        if form == "html":
+            click.echo(page(spark, found))
     if form == "json":
         for row in found:
             click.echo(json.dumps(row, default=str, ensure_ascii=False))
-    elif table:
+    elif form == "table" and table:
         show_table(["what", table], [(name, value) for name, value in found[0].items() if name != "table"])
-    else:
+    elif form == "table":
         if found and found[0]["step"]:
             click.echo(found[0]["step"])
         columns = ["table", "landed_at", "waiting", "base", "pending", "tombstones", "compacted_at"]
@@ -287,6 +288,11 @@ def status(table, form):
                 click.echo(f"a patch of {row['table']} is open since {row['patched_since']} UTC")
             if row["disabled_since"]:
                 click.echo(f"the changes of {row['table']} are not captured since {row['disabled_since']} UTC")
+    troubles = {}
+    for row in filter(lambda row: row["trouble"], found):
+        troubles.setdefault(row["trouble"], []).append(row["table"])
+    if troubles:
+        raise CheckError("\n".join(f"{', '.join(tables)}: {trouble}" for trouble, tables in troubles.items()))
 
 
 @commands.command()

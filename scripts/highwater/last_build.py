@@ -10,7 +10,7 @@ from pathlib import Path
 from highwater.project import lake, read_state, utc_now, write_whole
 from highwater.rebuild import PENDING
 from highwater.rejections import Rejected, lines_of
-from highwater.tables import of_each, tables_in
+from highwater.tables import Trouble, by_itself, of_each, tables_in
 
 NEWER = """
     select
@@ -60,39 +60,57 @@ def forget() -> None:
     (lake() / "last_build.json").unlink(missing_ok=True)
 
 
-def summary(spark, rejected_now: Iterable[Rejected] = ()) -> str:
+def summary(spark, rejected_now: Iterable[Rejected] = ()) -> tuple[str, list[str]]:
     """Return what is where after a build, a line for each entity, and what to type next.
 
     Arguments:
         rejected_now: what the build rejected; lines below its entity's say it.
+    Returns: the words, and which of their lines say that something could not be asked, a damaged table for example.
     """
     from highwater.add_table import logged_tables
 
     there = tables_in(spark, "lake")
     tables = {entity: feeds for entity, feeds in logged_tables() if entity in there}
     if not tables:
-        return "No table is declared yet; see: highwater add-table --help"
+        return "No table is declared yet; see: highwater add-table --help", []
+    untold = {}
+
+    def asked(name: str, columns: str, rest: str) -> list:
+        answer = by_itself(lambda name: _asked(spark, name, columns, rest), "lake.{}")(name)
+        if isinstance(answer, Trouble):
+            untold[name] = answer.sentence
+            return []
+        return answer
+
     figures = (
         "table_name, feed, sum(read) as read, sum(tied) as tied, max(landed_at) as newest, max(landing_batch) as batch"
     )
     ledger = defaultdict(list)
-    for row in _asked(spark, "ledger", figures, "group by table_name, feed"):
+    for row in asked("ledger", figures, "group by table_name, feed"):
         ledger[row.table_name].append(row)
-    counts = of_each(tables, lambda table: _count(spark, table, tables[table], ledger.get(table, [])), "counting rows")
+    count = by_itself(lambda table: _count(spark, table, tables[table], ledger.get(table, [])), "the rows of {}")
+    counts = dict(zip(tables, of_each(tables, count, "counting rows"), strict=True))
     rejected, stale = (
-        defaultdict(int, _asked(spark, name, "table_name, count(*)", "group by table_name"))
+        defaultdict(int, asked(name, "table_name, count(*)", "group by table_name"))
         for name in ("rejected_changes", "stale_rows")
     )
-    details = {found.entity: lines_of(found) for found in rejected_now}
+    details = {found.entity: [f"    {line}" for line in lines_of(found)] for found in rejected_now}
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
     lines = []
-    for table, now, pending, newer in counts:
+    for table, counted in counts.items():
+        troubles = [replayed[feed] for feed, _ in tables[table] if isinstance(replayed[feed], Trouble)]
+        troubles += [counted] if isinstance(counted, Trouble) else []
+        if troubles:
+            untold[table] = " ".join(dict.fromkeys(trouble.sentence for trouble in troubles))
+            lines += [f"  {table:<{width}}  {untold[table]}", *details.get(table, [])]
+            continue
+        now, pending, newer = counted
         read, tied = None, 0
         if table in ledger:
             read, tied = (sum(row[name] for row in [*ledger[table], newer]) for name in ("read", "tied"))
             rejected[table] += newer["rejected"]
-            read -= sum(replayed.get((feed, source), 0) for feed, source in map(tuple, tables[table]))
+            read -= sum(replayed[feed].get(source, 0) for feed, source in tables[table])
         lines.append(
             f"  {table:<{width}}  {now:>9,} rows now"
             + (f"   from {read:,} records" if read is not None else "")
@@ -101,10 +119,11 @@ def summary(spark, rejected_now: Iterable[Rejected] = ()) -> str:
             + (f", {stale[table]:,} stale (see stale_rows)" if stale[table] else "")
             + (f", {tied:,} tied (see sequence_ties)" if tied else "")
         )
-        lines += [f"    {line}" for line in details.get(table, [])]
-    for (unassigned,) in _asked(spark, "unassigned_records", "sum(records)", "having sum(records) > 0"):
+        lines += details.get(table, [])
+    for (unassigned,) in asked("unassigned_records", "sum(records)", "having sum(records) > 0"):
         noun = "record belongs" if unassigned == 1 else "records belong"
         lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")
+    lines += [f"  {name}: {sentence}" for name, sentence in untold.items() if name not in tables]
     hints = []
     if ledger:
         hints += [
@@ -112,10 +131,13 @@ def summary(spark, rejected_now: Iterable[Rejected] = ()) -> str:
             '  highwater query "select table_name, rejection_reason, rejection_detail, source_file, source_line '
             'from rejected_changes"',
         ]
-    if any(now and table not in ledger for table, now, *_ in counts):
+    if any(
+        table not in ledger and "ledger" not in untold and table not in untold and counted[0]
+        for table, counted in counts.items()
+    ):
         hints.append("  highwater build      every model, also the ledger of what became of every record")
     latest = max(tables, key=lambda table: max((row.newest.timestamp() for row in ledger.get(table, [])), default=0))
-    return "\n".join(
+    words = "\n".join(
         [
             f"Tables in {lake()}:",
             *lines,
@@ -126,6 +148,7 @@ def summary(spark, rejected_now: Iterable[Rejected] = ()) -> str:
             "  make docs                                                      lineage and columns, in a browser",
         ]
     )
+    return words, [f"{name} could not be asked; its line says why." for name in untold]
 
 
 def _asked(spark, table: str, columns: str, rest: str) -> list:
@@ -136,21 +159,22 @@ def _asked(spark, table: str, columns: str, rest: str) -> list:
 
 
 def _count(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> tuple:
-    """Return an entity, its rows now, those that are pending, and what its log has and the ledger not yet."""
+    """Return the rows that an entity has now, those that are pending, and what its log has and the ledger not yet."""
     now = spark.sql(f"select count(*) from lake.`{table}`").first()[0]
     pending = spark.sql(f"select count(*) from lake.`{table}_merged` where {PENDING}").first()[0]
     newest = {feed: 0 for feed, _ in feeds} | {row.feed: row.batch for row in recorded}
     newer = " or ".join(f"(feed = '{feed}' and landing_batch > {batch})" for feed, batch in newest.items())
-    return table, now, pending, spark.sql(NEWER.format(table=table, newer=newer)).first()
+    return now, pending, spark.sql(NEWER.format(table=table, newer=newer)).first()
 
 
-def _replayed(spark, feeds: set[str]) -> dict[tuple[str, str], int]:
-    """Return how many records were read once more, by feed and source table."""
+def _replayed(spark, feeds: set[str]) -> dict[str, dict[str, int] | Trouble]:
+    """Return by feed how many records were read once more, by source table."""
 
-    def of_feed(feed: str) -> list:
-        return spark.sql(
-            f"select '{feed}', source_table, sum(file_records) from raw.{feed} where entry = 'replayed' group by all"
+    def of_feed(feed: str) -> dict:
+        rows = spark.sql(
+            f"select source_table, sum(file_records) from raw.{feed} where entry = 'replayed' group by source_table"
         ).collect()
+        return dict(map(tuple, rows))
 
-    rows = of_each(sorted(feeds), of_feed, "asking for replays")
-    return {(feed, table): records for found in rows for feed, table, records in found}
+    feeds = sorted(feeds)
+    return dict(zip(feeds, of_each(feeds, by_itself(of_feed, "raw.{}"), "asking for replays"), strict=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from highwater import dbt
-from highwater.errors import CheckError, UsageError
+from highwater.errors import UsageError
 
 CANDIDATE = ["--vars", "{candidate: true}"]
 SELECTING = {"--select", "-s", "--models", "-m", "--exclude", "--selector", "--vars"}
@@ -21,7 +21,7 @@ def publish_groups() -> dict[str, list[str]]:
     return groups
 
 
-def build_held(spark, arguments: list[str]) -> int:
+def build_held(spark, arguments: list[str]) -> tuple[int, list[str]]:
     """Build everything, but publish a group only when the checks of what it would show have passed.
 
     The logs are built first. The views of each group are then built in the schema `lake_candidate`, as they would
@@ -29,9 +29,9 @@ def build_held(spark, arguments: list[str]) -> int:
 
     Arguments:
         spark: the session. arguments: options of dbt for each step; no selection.
-    Returns: 0 done, 1 a model or test outside the groups failed, 2 dbt could not do it.
-    Raises: UsageError when there is no group, one has not been built yet, or the arguments select; CheckError naming
-        the groups that keep their old rows.
+    Returns: 0 done, 1 a model or test outside the groups failed, 2 dbt could not do it; and what to say of groups that
+        keep their old rows.
+    Raises: UsageError when there is no group, one has not been built yet, or the arguments select.
     """
     groups = publish_groups()
     if not groups:
@@ -55,19 +55,18 @@ def build_held(spark, arguments: list[str]) -> int:
     behind = {group: f"{group}_publications+" for group in groups}
     first = dbt.run(["build", *options, *leave, *behind.values()])
     if first == 2:
-        return first
+        return first, []
     failed = [group for group, entities in groups.items() if not _passes(options, group, entities)]
     passed = [behind[group] for group in groups if group not in failed]
     last = (
         dbt.run(["build", *options, "--select", *passed, *leave, *(behind[group] for group in failed)]) if passed else 0
     )
-    if failed:
-        raise CheckError(
-            f"not published: {', '.join(failed)}. A model or a check of the candidate failed, so readers see what they "
-            "saw before. The candidate's rows are in lake_candidate. Mend what is wrong and build again with --hold, "
-            "or publish them as they are with: highwater build"
-        )
-    return first or last
+    withheld = [
+        f"not published: {', '.join(failed)}. A model or a check of the candidate failed, so readers see what they "
+        "saw before. The candidate's rows are in lake_candidate. Mend what is wrong and build again with --hold, "
+        "or publish them as they are with: highwater build"
+    ]
+    return first or last, withheld if failed else []
 
 
 def _passes(options: list[str], group: str, entities: list[str]) -> bool:

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from pyspark.sql import Row
 
+from highwater import faults
 from highwater.errors import CheckError, UsageError
 from highwater.printable import UNPRINTABLE, printable, printable_text
 from highwater.reads_only import refuse_what_does_more
@@ -38,6 +39,8 @@ def show(spark, sql: str, form: str, unsafe: bool = False) -> None:
     except ParseException as error:
         raise UsageError(_parse_error(str(error), sql)) from None
     except AnalysisException as error:
+        if faults.is_known(str(error)):  # a damaged table is no wrong statement
+            raise
         raise UsageError(_first_line(error)) from None
     except (Py4JError, PySparkException) as error:
         told = re.search(r"\[USER_RAISED_EXCEPTION\] (.*) SQLSTATE", str(error))

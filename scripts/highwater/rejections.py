@@ -11,7 +11,7 @@ from highwater.feeds import declared_feeds, sql_text
 from highwater.printable import printable
 from highwater.rebuild import declaration_of, settings_of
 from highwater.spark import quoted
-from highwater.tables import of_each
+from highwater.tables import Trouble, by_itself, of_each
 
 LINES_OF_A_TABLE = 5
 LONGEST_TEXT = 200
@@ -156,16 +156,16 @@ def check_thresholds() -> None:
             threshold_of(path.stem.removesuffix("_changes"))
 
 
-def of_build(spark, log_batches: dict[str, int]) -> list[Rejected]:
-    """Return what a build rejected, of each table that it rejected something of.
+def of_build(spark, log_batches: dict[str, int]) -> tuple[list[Rejected], list[str]]:
+    """Return what a build rejected, of each table that it rejected something of, and what could not be asked.
 
     Arguments:
         log_batches: by entity, the first batch of its log that the build appended.
     """
-    found = of_each(
-        sorted(log_batches), lambda entity: _of_table(spark, entity, log_batches[entity]), "asking what was rejected"
-    )
-    return [rejected for rejected in found if rejected]
+    ask = by_itself(lambda entity: _of_table(spark, entity, log_batches[entity]), "what was rejected of {}")
+    found = of_each(sorted(log_batches), ask, "asking what was rejected")
+    untold = [answer.sentence for answer in found if isinstance(answer, Trouble)]
+    return [rejected for rejected in found if isinstance(rejected, Rejected)], untold
 
 
 def _of_table(spark, entity: str, log_batch: int) -> Rejected | None:

@@ -19,6 +19,7 @@ from highwater import faults
 from highwater.errors import UsageError
 from highwater.feeds import sql_text
 from highwater.places import in_metastore, mend_places
+from highwater.printable import printable
 from highwater.project import lake, require_java
 
 JARS = Path(".spark/jars")
@@ -187,20 +188,31 @@ def quoted(name: str) -> str:
 def remove_unfinished_tables(spark) -> None:
     """Remove the folders of tables whose creation was killed: Delta refuses to create a table where something is.
 
+    Of commits that failed or were killed the halves are removed too, which nothing else would ever do.
     The metastore is this process's alone, so nobody is creating one now. A folder with committed rows stays, whatever
-    the metastore says, and so does one without a Delta log.
+    the metastore says, and so does one without a Delta log, or with one that cannot be read.
 
     Arguments:
         spark: a session that may write.
     """
     for log in (lake() / "tables").glob("*.db/*/_delta_log"):
+        for half in log.glob(".*.tmp*"):
+            with contextlib.suppress(OSError):
+                half.unlink()
         folder, commits = log.parent, list(log.glob("*.json"))
         is_older = len(commits) > 1 or any(log.glob("*.checkpoint*"))
-        if is_older or any('{"add":' in commit.read_text() for commit in commits):
+        if is_older or any(map(_may_have_rows, commits)):
             continue
         schema = folder.parent.name.removesuffix(".db")
         if not spark.catalog.tableExists(f"{schema}.{folder.name}"):
             shutil.rmtree(folder)
+
+
+def _may_have_rows(commit: Path) -> bool:
+    try:
+        return b'{"add":' in commit.read_bytes()
+    except OSError:  # whoever asks that table is told
+        return True
 
 
 @contextlib.contextmanager
@@ -236,10 +248,18 @@ def _begin_logs(log: Path) -> None:
 
 
 def _know_reconciliations(spark) -> None:
-    """Make the results of `highwater reconcile` a table, in the copy of the metastore: it writes beside builds."""
+    """Make the results of `highwater reconcile` a table, in the copy of the metastore: it writes beside builds.
+
+    Where they are damaged that is said, and the others can be asked.
+    """
     folder = lake().resolve() / "reconciliations"
-    if (folder / "_delta_log").exists() and not spark.catalog.tableExists("lake.reconciliations"):
-        spark.sql(f"create table lake.reconciliations using delta location {sql_text(str(folder))}")
+    if not (folder / "_delta_log").exists() or spark.catalog.tableExists("lake.reconciliations"):
+        return
+    try:
+        with faults.doing("finding lake.reconciliations"):
+            spark.sql(f"create table lake.reconciliations using delta location {sql_text(str(folder))}")
+    except Exception as error:
+        print(f"warning: {printable(faults.trouble_of_one(error))}", file=sys.stderr)
 
 
 @contextlib.contextmanager

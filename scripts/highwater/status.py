@@ -1,6 +1,7 @@
 """Where every table stands: what has landed, what waits, what is pending, when it was compacted last."""
 
 import re
+from collections.abc import Iterable, Iterator
 
 from highwater.add_table import known_table, logged_tables
 from highwater.feeds import sql_text
@@ -8,7 +9,7 @@ from highwater.landings import gone_back, noted_landing
 from highwater.project import disabled_mark, patch_mark, step_under_way
 from highwater.rebuild import PENDING, key_of
 from highwater.retention import retention_of
-from highwater.tables import of_each, tables_in
+from highwater.tables import Trouble, by_itself, of_each, tables_in
 
 STANDING = [
     "key",
@@ -22,6 +23,7 @@ STANDING = [
     "patched_since",
     "waiting",
     "gone_back",
+    "trouble",
 ]
 LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
@@ -84,7 +86,8 @@ def status(spark, table: str | None = None) -> list[dict]:
         the source and how long it took to land, rows of base and pending, the pending share in percent of the base,
         tombstones, when the table was compacted last and what made it due, the copy that `--retain-previous` kept,
         for how many days tombstones and changes are kept, changes that were applied after that horizon, and from
-        the ledger: read, applied, superseded, duplicate, rejected, tied; and how many rows are stale.
+        the ledger: read, applied, superseded, duplicate, rejected, tied; how many rows are stale; and as `trouble`
+        what could not be asked, a damaged table for example: what it would have said is None.
     Raises: UsageError when there is no such entity.
     """
     known = dict(logged_tables())
@@ -92,75 +95,102 @@ def status(spark, table: str | None = None) -> list[dict]:
     step = step_under_way()
     found = {
         entity: {"table": entity, "feeds": [feed for feed, _ in feeds], "key": key_of(entity), "step": step}
-        | {"landed_batch": {}, "logged_batch": {}}
+        | {"landed_batch": {}, "logged_batch": {}, "trouble": []}
         for entity, feeds in chosen.items()
     }
     raw, lake = tables_in(spark, "raw"), tables_in(spark, "lake")
-    pairs = [(entity, feed, name) for entity, feeds in chosen.items() for feed, name in feeds if feed in raw]
-    landed = _landed(spark, sorted({feed for _, feed, _ in pairs}))
-    of_pairs = [(entity, feed, _of_table(landed[feed], name)) for entity, feed, name in pairs]
+    pairs = [(entity, feed, name) for entity, feeds in chosen.items() for feed, name in feeds]
+    landed = _landed(spark, sorted({feed for _, feed, _ in pairs if feed in raw}))
+    of_raw = _noted(found, ((entity, feed, name, landed[feed]) for entity, feed, name in pairs if feed in landed))
+    of_pairs = [(entity, feed, _of_table(rows, name)) for entity, feed, name, rows in of_raw]
     for entity, feed, row in sorted(
         of_pairs, key=lambda each: (each[2]["landed_at"] is not None, each[2]["landed_at"])
     ):
         found[entity]["landed_batch"][feed] = row.pop("landed_batch")
         found[entity] |= row
-    for entity, feeds in chosen.items():
-        for feed, name in feeds:
-            for fact, mark in [("disabled_since", disabled_mark), ("patched_since", patch_mark)]:
-                path = mark(f"{feed}.{name}")
-                if path.exists():
-                    found[entity][fact] = path.read_text(errors="replace") or "an unknown time"
-    logged = [pair for pair in pairs if f"{pair[0]}_changes" in lake]
-    for (entity, feed, _), row in zip(
-        logged, of_each(logged, lambda pair: _waiting(spark, *pair), "asking logs"), strict=True
+    for entity, marks in _noted(
+        found, ((entity, by_itself(_marks, "what is captured of {1}")(feed, name)) for entity, feed, name in pairs)
+    ):
+        found[entity] |= marks
+    logged = [pair for pair in pairs if isinstance(landed.get(pair[1]), dict) and f"{pair[0]}_changes" in lake]
+    waiting = of_each(logged, by_itself(lambda pair: _waiting(spark, *pair), "lake.{0[0]}_changes"), "asking logs")
+    for entity, feed, row in _noted(
+        found, ((entity, feed, row) for (entity, feed, _), row in zip(logged, waiting, strict=True))
     ):
         found[entity]["logged_batch"][feed] = row.logged_batch
         found[entity]["waiting"] = found[entity].get("waiting", 0) + row.waiting
     for values in found.values():
         values["gone_back"] = _gone_back(values, landed)
     merged = [entity for entity in chosen if f"{entity}_merged" in lake]
-    for entity, layers in zip(
-        merged, of_each(merged, lambda entity: _layers(spark, entity), "asking tables"), strict=True
-    ):
-        found[entity] |= layers
-        if f"{entity}_merged_previous" in lake:
-            found[entity]["retained"] = f"{entity}_merged_previous"
-    if "ledger" in lake:
-        sums = ", ".join(f"sum({name}) as {name}" for name in COUNTS)
-        for row in spark.sql(f"select table_name, {sums} from lake.ledger group by table_name").collect():
-            if row.table_name in found:
-                found[row.table_name] |= {name: row[name] for name in COUNTS}
-    if "stale_rows" in lake:
-        stale = "select table_name, count(*) from lake.stale_rows group by table_name"
-        counted = {table: count for table, count in spark.sql(stale).collect()}
-        for entity, values in found.items():
-            values["stale"] = counted.get(entity, 0)
-    for entity in chosen:
-        found[entity]["retention_days"] = retention_of(entity) or None
-    if any(values["retention_days"] for values in found.values()) and "late_changes" in lake:
-        late = "select table_name, count_if(verdict = 'applied') as late from lake.late_changes group by table_name"
-        counted = {row.table_name: row.late for row in spark.sql(late).collect()}
-        for entity, values in found.items():
-            if "tombstones" in (values["retention_days"] or {}):
-                values["late"] = counted.get(entity, 0)
+    layers = of_each(merged, by_itself(lambda entity: _layers(spark, entity), "lake.{}_merged"), "asking tables")
+    for entity, row in _noted(found, zip(merged, layers, strict=True)):
+        found[entity] |= row
+    for entity in filter(lambda entity: f"{entity}_merged_previous" in lake, merged):
+        found[entity]["retained"] = f"{entity}_merged_previous"
+    lists = {"ledger": ", ".join(f"sum({name}) as {name}" for name in COUNTS), "stale_rows": "count(*) as stale"}
+    retained = {entity: retention_of(entity) or None for entity in chosen}
+    if any(retained.values()):
+        lists["late_changes"] = "count_if(verdict = 'applied') as late"
+    told = {}
+    for name in lists.keys() & lake:
+        answer = by_itself(lambda name: _of_all(spark, name, lists[name]), "lake.{}")(name)
+        if list(_noted(found, ((entity, answer) for entity in found))):
+            told[name] = answer
+    for entity, values in found.items():
+        values |= told.get("ledger", {}).get(entity, {})
+        if "stale_rows" in told:
+            values |= {"stale": 0} | told["stale_rows"].get(entity, {})
+        values["retention_days"] = retained[entity]
+        if "tombstones" in (retained[entity] or {}) and "late_changes" in told:
+            values |= {"late": 0} | told["late_changes"].get(entity, {})
+        values["trouble"] = " ".join(dict.fromkeys(values["trouble"])) or None
     names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *COUNTS, "stale"]
     return [dict.fromkeys(names) | values for values in found.values()]
+
+
+def _noted(found: dict[str, dict], answers: Iterable[tuple]) -> Iterator[tuple]:
+    """Yield entities with what was answered of them; what could not be asked is noted as their trouble."""
+    for entity, *of_what, answer in answers:
+        if isinstance(answer, Trouble):
+            found[entity]["trouble"].append(answer.sentence)
+        else:
+            yield entity, *of_what, answer
+
+
+def _of_all(spark, name: str, figures: str) -> dict[str, dict]:
+    """Return what a table of operations says, by entity."""
+    rows = spark.sql(f"select table_name, {figures} from lake.{name} group by table_name").collect()
+    return {row.table_name: {name: row[name] for name in row.asDict() if name != "table_name"} for row in rows}
 
 
 def _gone_back(values: dict, landed: dict[str, dict]) -> str | None:
     """Return what to say of the raw tables of an entity that lack what had landed in them; None: none does."""
     said = []
     for feed in values["feeds"]:
+        if isinstance(landed.get(feed), Trouble):
+            continue
         in_raw = max((row["landed_batch"] or 0 for row in landed.get(feed, {}).values()), default=0)
         known = max(noted_landing(feed)[0], values["logged_batch"].get(feed, 0))
         said.append(gone_back(feed, (in_raw, 0), (known, 0)))
     return " ".join(filter(None, dict.fromkeys(said))) or None
 
 
-def _landed(spark, feeds: list[str]) -> dict[str, dict]:
+def _landed(spark, feeds: list[str]) -> dict[str, dict | Trouble]:
     """Return by feed, and by table as its entries name it (None: they name none), what has landed."""
-    rows = of_each(feeds, lambda feed: spark.sql(RAW.format(feed=feed)).collect(), "asking feeds")
-    return {feed: {row.source_table: row for row in found} for feed, found in zip(feeds, rows, strict=True)}
+    ask = by_itself(lambda feed: spark.sql(RAW.format(feed=feed)).collect(), "raw.{}")
+    rows = of_each(feeds, ask, "asking feeds")
+    return {
+        feed: answer if isinstance(answer, Trouble) else {row.source_table: row for row in answer}
+        for feed, answer in zip(feeds, rows, strict=True)
+    }
+
+
+def _marks(feed: str, name: str) -> dict:
+    """Return since when a table of a database is not captured, or patched."""
+    marks = {"disabled_since": disabled_mark(f"{feed}.{name}"), "patched_since": patch_mark(f"{feed}.{name}")}
+    return {
+        fact: path.read_text(errors="replace") or "an unknown time" for fact, path in marks.items() if path.exists()
+    }
 
 
 def _of_table(landed: dict, table: str) -> dict:

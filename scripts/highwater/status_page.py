@@ -2,7 +2,8 @@
 
 from highwater.add_table import render
 from highwater.project import utc_now
-from highwater.status import IS_TAKING_IN, compaction_of, status
+from highwater.status import IS_TAKING_IN, compaction_of
+from highwater.tables import Trouble, by_itself
 
 BATCHES = """
     select landing_batch, min(landed_at) as landed_at, sum(read) as read, sum(applied) as applied,
@@ -19,18 +20,21 @@ LAGS = """
 """
 
 
-def page(spark, table: str | None = None) -> str:
+def page(spark, found: list[dict]) -> str:
     """Return a self-contained HTML page; it needs neither a network nor another file.
 
     Arguments:
-        table: the entity, for example `customers`; None: every one.
-    Raises: UsageError when there is no such entity.
+        found: what `status` returns; a table that cannot be drawn has its trouble added.
     """
     from plotly.offline import get_plotlyjs
 
-    found = status(spark, table)
     at = utc_now()
-    charts = {row["table"]: _chart(spark, row) for row in found}
+    charts = {}
+    for row in found:
+        chart = by_itself(lambda _, row=row: _chart(spark, row), "the history of {}")(row["table"])
+        charts[row["table"]] = None if isinstance(chart, Trouble) else chart
+        if isinstance(chart, Trouble):
+            row["trouble"] = " ".join(filter(None, (row["trouble"], chart.sentence)))
     plotly = get_plotlyjs() if any(charts.values()) else ""
     return render("status.html", rows=found, charts=charts, at=at, plotly=plotly)
 

@@ -5,7 +5,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
+from highwater import faults
 from highwater.feeds import sql_text
 
 # what speaks of the changes of an entity, by the place of the record
@@ -37,6 +39,35 @@ def of_each(items: Iterable, ask: Callable, doing: str) -> list:
                 last = time.monotonic()
                 print(f"{doing}: {len(answers):,} of {len(items):,}", file=sys.stderr, flush=True)
     return answers
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why one of many could not be asked.
+
+    Attributes:
+        sentence: as highwater.faults tells it.
+    """
+
+    sentence: str
+
+
+def by_itself(ask: Callable, asked: str) -> Callable:
+    """Let the trouble of one of many, a damaged table for example, be its answer, so that the others have theirs.
+
+    Arguments:
+        ask: a question, with any arguments. asked: what it asks, of which `{}` is the first argument.
+    Returns: the question that returns a Trouble instead of raising.
+    """
+
+    def answer(*arguments):
+        try:
+            with faults.doing(f"asking {asked.format(*arguments)}"):
+                return ask(*arguments)
+        except Exception as error:
+            return Trouble(faults.trouble_of_one(error))
+
+    return answer
 
 
 def count_anew(spark, entity: str, feeds: Iterable[str]) -> None:

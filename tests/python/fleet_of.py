@@ -126,7 +126,7 @@ def main(tables: int, folder: Path) -> dict:
     before = seen.count
     dbt("run", "--select", *OPERATIONS, "everything_publications")
     found["idle"] = seen.count - before
-    found["summary"] = summary(spark).splitlines()
+    found["summary"] = summary(spark)[0].splitlines()
     found["status"] = [(row["table"], row["read"], row["rejected"], row["waiting"]) for row in status(spark)]
     # a command of its own has no views that a build before it left in the session
     for view in filter(lambda row: row.isTemporary, spark.sql("show views").collect()):

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from highwater.columns import Column
 from highwater.errors import UsageError
-from test_hostile import HOSTILE, LEAK, VARIABLE
+from test_hostile import HOSTILE, LEAK, URLS, VARIABLE
 
 PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
@@ -126,6 +126,14 @@ def test_what_an_extraction_needs_is_told_before_spark_starts(tmp_path):
     one_sentence(run("patch", "shop.orders", "--end", **nothing), "only those can be patched: none")
     one_sentence(run("extract", "--enable", "orders", **nothing), "'orders' is not written as FEED.TABLE")
     one_sentence(run("extract", "--enable", "changelog_shop.orders", **nothing), "HIGHWATER_SHOP_URL is not set")
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_password_in_a_url_is_shown_by_no_command(tmp_path, url):
+    environment = {"HIGHWATER_STORE_URL": url.format(LEAK), "HIGHWATER_LAKE": str(tmp_path / "lake")}
+    result = run("extract", "--enable", "changelog_store.orders", JAVA_HOME=str(tmp_path), **environment)
+    one_sentence(result, "HIGHWATER_STORE_URL carries a user or a password")
+    assert LEAK not in result.stdout + result.stderr
 
 
 def test_the_step_under_way_is_told_from_a_killed_one(tmp_path, monkeypatch):

@@ -417,7 +417,7 @@ def test_g11_disable_waits_for_what_is_captured(workshop, shop):
     extract(workshop, shop)
     assert "no longer captured" in extraction.disable(workshop.spark, TABLE)
     assert re.fullmatch(r"20\d\d-.*:\d\d", status(workshop.spark, "deliveries")[0]["disabled_since"])
-    html = page(workshop.spark, "deliveries")
+    html = page(workshop.spark, status(workshop.spark, "deliveries"))
     # without charts it carries no code for them
     assert "deliveries</a> (not captured)" in html and "<script" not in html
     assert shop.sql("select count(*) from pg_trigger where tgname like 'highwater%'") == ["0"]

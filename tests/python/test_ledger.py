@@ -82,7 +82,7 @@ def test_ties_are_listed_with_key_and_file(workshop):
 
 
 def test_the_page_draws_what_the_tables_say(workshop):
-    html = page(workshop.spark, "table1")
+    html = page(workshop.spark, status(workshop.spark, "table1"))
     assert html.startswith("<!doctype html>") and not re.search(r"<(script|link|img)\b[^>]*\b(src|href)=", html)
     assert html.count('class="plotly-graph-div"') == 1
     points, _ = pending_over_time(workshop.spark, "table1")

@@ -4,8 +4,11 @@ import json
 import re
 
 import pytest
+from click.testing import CliRunner
 from dbt.cli.main import dbtRunner
+from highwater import cli, dbt
 from highwater.errors import CheckError
+from highwater.feeds import declared_feeds
 from highwater.publish import build_held
 from highwater.query import show
 from py4j.protocol import Py4JError
@@ -205,16 +208,23 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
             build(bank)
         deliver(bank, 6)
         bank.land(FEED)
-        bank.deliver(f"{FEED}.accounts", "wrong.json", [change("UPDATE-INSERT", "6/1", {"id": 1, "balance": 999})])
-        bank.land(FEED)
-        with pytest.raises(CheckError, match=r"not published: bank. .* readers see what they saw before"):
-            build_held(bank.spark, ["--quiet"])
+        wrong, rejected = ({"id": number, "balance": balance} for number, balance in [(1, 999), (2, "much")])
+        changes = [change("UPDATE-INSERT", "6/1", wrong), change("INSERT", "6/1", rejected)]
+        bank.deliver(f"{FEED}.accounts", "wrong.json", changes)
+        feeds = {FEED: declared_feeds()[FEED]}
+        dbt.appended.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(cli, "_feeds", lambda _: feeds)
+            result = CliRunner().invoke(cli.commands, ["build", "--hold", "--quiet"])
+        assert re.match(r"not published: bank. .* readers see what they saw before", str(result.exception))
+        assert result.exception.exit_code == 1
+        assert "accounts: 1 of 2 records rejected" in result.output and "does not fit bigint" in result.output
         assert seen(bank) == (15, 15)
         assert bank.value("select balance from lake_candidate.accounts") == 999
         assert not [words for words in statements if "bank_publications+" in words and "--select" in words[:4]]
         bank.deliver(f"{FEED}.accounts", "right.json", [change("UPDATE-INSERT", "6/2", {"id": 1, "balance": 21})])
         bank.land(FEED)
-        assert build_held(bank.spark, ["--quiet"]) == 0
+        assert build_held(bank.spark, ["--quiet"]) == (0, [])
         assert seen(bank) == (21, 21)
     finally:
         check.unlink()
@@ -224,7 +234,7 @@ def run(arguments):
     """dbt, confined to the bank: what else is in the workshop is not its business."""
     if "--select" not in arguments:
         arguments = [*arguments, "--select", "+bank_publications"]
-    result = dbtRunner().invoke(arguments)
+    result = dbtRunner(callbacks=[dbt.hear]).invoke(arguments)
     return 2 if result.exception else 0 if result.success else 1
 
 

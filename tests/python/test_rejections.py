@@ -35,7 +35,9 @@ class Gauges:
     def build(self) -> list:
         """Return what a build rejects."""
         self.workshop.build(f"+{TABLE}", *LISTS, command="run")
-        return rejections.of_build(self.spark, dbt.appended)
+        found, untold = rejections.of_build(self.spark, dbt.appended)
+        assert untold == []
+        return found
 
     def stale(self) -> dict:
         rows = self.workshop.rows(f"select key_values, rejection_detail from stale_rows where table_name = '{TABLE}'")
@@ -94,15 +96,15 @@ def test_odd_values_are_told_and_too_many_of_them_fail_the_build(gauges):
     (trouble,) = rejections.troubles_of(found)
     told = f"{TABLE}: 2 of 100 records (2.0 %) of batch {two} of {FEED} were rejected, more than the 1 % of"
     assert trouble.startswith(told), trouble
-    words = last_build.summary(gauges.spark, [found])
+    words, _ = last_build.summary(gauges.spark, [found])
     assert re.search(rf"^  {TABLE} +293 rows now   from 299 records, 6 rejected .*\n    1 of ", words, re.M), words
 
 
 @pytest.mark.long
 def test_what_was_rejected_before_is_no_trouble_of_a_build_with_nothing_new(gauges):
     gauges.workshop.build(f"+{TABLE}", *LISTS, command="run")
-    assert dbt.appended == {} and rejections.of_build(gauges.spark, dbt.appended) == []
-    words = last_build.summary(gauges.spark)
+    assert dbt.appended == {} and rejections.of_build(gauges.spark, dbt.appended) == ([], [])
+    words, _ = last_build.summary(gauges.spark)
     assert re.search(rf"^  {TABLE} .* 6 rejected \(see rejected_changes\), 6 stale \(see", words, re.M), words
 
 

@@ -58,6 +58,16 @@ def test_tables_that_are_there_stay(workshop, folder):
         shutil.rmtree(unknown)
 
 
+def test_half_commits_go_and_whole_ones_stay(workshop, folder):
+    create(workshop.spark)
+    log = folder / "_delta_log"
+    whole = sorted(log.iterdir())
+    for name in (".00000000000000000001.json.4dd382a0.tmp", "..00000000000000000001.json.4dd382a0.tmp.crc"):
+        (log / name).write_text('{"commitInfo":')
+    remove_unfinished_tables(workshop.spark)
+    assert sorted(log.iterdir()) == whole and whole
+
+
 def test_g7_a_command_that_writes_makes_it_good(workshop, tmp_path):
     (tmp_path / "lake/tables/raw.db/datastream_user1/_delta_log/_staged_commits").mkdir(parents=True)
     settings = {**os.environ, "HIGHWATER_LAKE": str(tmp_path / "lake"), "SPARK_CONF_DIR": str(workshop.folder / "conf")}

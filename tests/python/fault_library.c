@@ -23,7 +23,8 @@ enum { OPEN = 1, WRITE = 2, RENAME = 4, MKDIR = 8, UNLINK = 16, READ = 32 };
 struct control {
     uint32_t armed, error, calls, stays; /* error 0: kill the process */
     uint64_t at, count, hits;            /* the at-th call fails; with stays all later ones too */
-    char below[PATH_MAX];
+    uint64_t seen[6];                    /* how many calls of each kind there were */
+    char below[PATH_MAX], but[PATH_MAX]; /* files below a folder, but not below another */
 };
 
 static struct control *control;
@@ -39,7 +40,7 @@ __attribute__((constructor)) static void begin(void) {
 
 /* Whether this call is to fail; errno is set. */
 static int fails(int call, const char *path) {
-    if (!control || !control->armed || !(control->calls & call) || !path) return 0;
+    if (!control || !control->armed || !path) return 0;
     char whole[PATH_MAX * 2];
     if (path[0] != '/') {
         if (syscall(SYS_getcwd, whole, PATH_MAX) < 0) return 0;
@@ -48,6 +49,9 @@ static int fails(int call, const char *path) {
         path = whole;
     }
     if (strncmp(path, control->below, strlen(control->below))) return 0;
+    if (control->but[0] && !strncmp(path, control->but, strlen(control->but))) return 0;
+    __atomic_add_fetch(&control->seen[__builtin_ctz(call)], 1, __ATOMIC_SEQ_CST);
+    if (!(control->calls & call)) return 0;
     uint64_t number = __atomic_add_fetch(&control->count, 1, __ATOMIC_SEQ_CST);
     if (number < control->at || (number > control->at && !control->stays)) return 0;
     __atomic_add_fetch(&control->hits, 1, __ATOMIC_SEQ_CST);
@@ -57,7 +61,7 @@ static int fails(int call, const char *path) {
 }
 
 static int fails_on(int call, int file) {
-    if (!control || !control->armed || !(control->calls & call)) return 0;
+    if (!control || !control->armed) return 0;
     char link[40] = "/proc/self/fd/", digits[12], path[PATH_MAX];
     int at = 14, length = 0;
     for (int rest = file; rest || !length; rest /= 10) digits[length++] = '0' + rest % 10;

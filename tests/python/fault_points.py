@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +29,9 @@ class Control(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_uint32) for name in ("armed", "error", "calls", "stays")),
         *((name, ctypes.c_uint64) for name in ("at", "count", "hits")),
+        ("seen", ctypes.c_uint64 * 6),
         ("below", ctypes.c_char * 4096),
+        ("but", ctypes.c_char * 4096),
     ]
 
 
@@ -48,12 +51,13 @@ class Faults:
         self.environment = {"LD_PRELOAD": str(self.library), "FAULT_CONTROL": str(control)}
 
     @contextlib.contextmanager
-    def at(self, number: int, kind: str, below: Path):
-        """Let the call of this number below a folder fail; 0: only count them."""
+    def at(self, number: int, kind: str, below: Path, but: Path | None = None):
+        """Let the call of this number below a folder, and not below another, fail; 0: only count them."""
         error, calls, stays = KINDS[kind]
         control = self.control
         control.error, control.calls, control.stays = error, calls, stays
         control.at, control.count, control.hits, control.below = number or 2**63, 0, 0, os.fsencode(below)
+        control.but, control.seen[:] = os.fsencode(but or ""), [0] * 6
         control.armed = 1
         try:
             yield control
@@ -61,29 +65,47 @@ class Faults:
             control.armed = 0
 
 
+def calls_of(kind: str, control: Control) -> int:
+    """How many calls that a kind lets fail were seen."""
+    return sum(seen for place, seen in enumerate(control.seen) if KINDS[kind][1] & 1 << place)
+
+
 class Commands:
-    """A process that runs commands one after the other in one Spark session."""
+    """A process that runs commands one after the other in one Spark session; begun anew where it was killed."""
 
     def __init__(self, project: Path, environment: dict):
-        self.process = subprocess.Popen(
-            [sys.executable, __file__], cwd=project, env=environment, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        self.project, self.environment, self.process = project, environment, None
 
     def run(self, *arguments: str) -> tuple[int, str]:
         """Run a command; return its exit code and what a terminal would have shown."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, __file__], cwd=self.project, env=self.environment, text=True, start_new_session=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
         print(json.dumps(arguments), file=self.process.stdin, flush=True)
-        code, shown = json.loads(self.process.stdout.readline())
+        answer = self.process.stdout.readline()
+        if not answer:
+            self.end()
+            return -signal.SIGKILL, ""
+        code, shown = json.loads(answer)
+        if "Java process ended" in shown:
+            self.end()
         return code, shown
 
     def rows(self, sql: str) -> list[list]:
         """Ask the lake."""
-        return json.loads(self.run("sql", sql)[1])
+        code, shown = self.run("sql", sql)
+        assert code == 0, shown
+        return json.loads(shown)
 
     def end(self):
-        """End the process."""
-        self.process.stdin.close()
-        self.process.wait(60)
+        """End the process, its Java and its workers."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(60)
+            self.process = None
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:

@@ -69,7 +69,7 @@
     {%- set relation = adapter.get_relation(model.database, model.schema, name) -%}
     {%- if not relation -%}
         {{ exceptions.raise_compiler_error(
-            "has_current_rows_of of " ~ model ~ ": there is no " ~ name ~ " beside it. Build it first, or correct its name."
+            "a test of " ~ model ~ ": there is no " ~ name ~ " beside it. Build it first, or correct its name."
         ) }}
     {%- endif -%}
     {{ return(relation) }}

@@ -80,7 +80,7 @@ class Workshop:
     """A project folder with its own lake, in the Spark session of the test process."""
 
     def __init__(self, folder: Path):
-        self.parsed = (None, None)
+        self.parsed = self.parsed_for_audit = (None, None)
         self.declared = {}
         self.folder = folder
         self.landing = folder / "landing"
@@ -156,6 +156,20 @@ class Workshop:
         dbt.waiting.clear()
         dbt.appended.clear()
         return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, "--quiet"])
+
+    def audit(self, *selected: str) -> dict:
+        """Run tests of dbt, also those that no build runs; return by name what dbt says of each."""
+        from dbt.cli.main import dbtRunner
+
+        audited, state = ["--vars", "audit: true", "--quiet"], self.state_of_files()
+        if self.parsed_for_audit[0] != state:
+            self.parsed_for_audit = (state, dbtRunner().invoke(["parse", *audited]).result)
+        runner = dbtRunner(manifest=self.parsed_for_audit[1], callbacks=[dbt.hear])
+        ran = runner.invoke(["test", *audited, "--select", *selected])
+        assert ran.exception is None, ran.exception
+        errors = [each.message for each in ran.result if each.status == "error"]
+        assert not errors, errors
+        return {each.node.name: each for each in ran.result}
 
     def state_of_files(self) -> dict[Path, int]:
         """When each file that dbt parses was last written."""

@@ -207,9 +207,9 @@ def check_export(table: Named):
         # two entries of files: what has landed, and where the source stood
         workshop.spark.sql(
             f"insert into raw.{feed} (entry, source_table, source_file, source_position, landing_batch, landed_at, "
-            f"file_modified_at, file_records) values ('file', '{table.entity}', '{len(later)}.csv', "
+            f"file_modified_at, file_size, file_records) values ('file', '{table.entity}', '{len(later)}.csv', "
             f"{repr(position) if position else 'null'}, "
-            f"{len(later) + 1}, current_timestamp(), current_timestamp(), {len(table.expected())})"
+            f"{len(later) + 1}, current_timestamp(), current_timestamp(), 1, {len(table.expected())})"
         )
         if later:
             table.arrive(*later)

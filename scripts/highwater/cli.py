@@ -472,8 +472,9 @@ def add_table_command(table, key, columns, form, settings, source_table, without
     NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
     A unit of time stands behind its type: `at:timestamp[millis]`.
     """
-    from highwater.add_table import add_table, split_name
+    from highwater.add_table import STAGING, add_table, split_name
     from highwater.columns import parse_columns
+    from highwater.feeds import declared_feeds
 
     pairs = [setting.partition("=") for setting in settings]
     for name, equals, value in pairs:
@@ -491,6 +492,9 @@ def add_table_command(table, key, columns, form, settings, source_table, without
     for column in parse_columns(",".join(filter(None, [key, columns]))):
         if column.is_numbered:
             click.echo(f"The column {column.field!r} is called {column.name}: another one has the name without number.")
+    sources = next((path for path in written if path.name == f"_{feed}__sources.yml"), None)
+    if sources and STAGING[declared_feeds()[feed].format].by_table:
+        click.echo(f"Files without a header: `columns` of {sources} has to name all columns in the order of the files.")
     click.echo("Now deliver files and run: highwater build")
 
 

@@ -15,7 +15,7 @@ TYPE = re.compile(
 )
 TYPES = (
     "Types are: string, boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s) of at most 38 digits, "
-    "date, timestamp, timestamp_ntz, binary."
+    "date, timestamp, timestamp_ntz, binary. docs/formats.md (Types) has which one for what of a database."
 )
 LONGEST_NAME = 255
 UNITS = ("millis", "micros", "nanos")

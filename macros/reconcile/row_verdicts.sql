@@ -33,7 +33,7 @@ compared as (
             when lake.`row count` = export.`row count` and not lake.`compared values` <=> export.`compared values`
                 then array_compact(array(
                     {%- for column in values %}
-                    if(not lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`, '{{ column.name }}', null)
+                    if(not lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`, {{ sql_text(column.name) }}, null)
                     {{- ',' if not loop.last }}
                     {%- endfor %}
                 ))
@@ -52,7 +52,7 @@ compared as (
                         {%- if column in values %}
                         and lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`
                         {%- endif %},
-                        '{{ column.name }}',
+                        {{ sql_text(column.name) }},
                         null
                     )
                     {{- ',' if not loop.last }}

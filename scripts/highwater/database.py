@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from urllib.parse import unquote
 
 from highwater.errors import CheckError, UsageError
+from highwater.printable import UNPRINTABLE
 
 DRIVER = "org.postgresql.Driver"
 SECRET = re.compile(r"(pass|pwd|secret|token)\w*\s*=", re.IGNORECASE)
@@ -164,3 +165,11 @@ def reason_of(error: Exception) -> str:
 def quoted(name: str) -> str:
     """Return a name as PostgreSQL reads it exactly."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def text_in_postgres(text: str) -> str:
+    """Return a text as PostgreSQL reads it exactly, in quotes and on one line."""
+    doubled = text.replace("'", "''")
+    if not UNPRINTABLE.search(text):
+        return f"'{doubled}'"
+    return "E'" + UNPRINTABLE.sub(lambda found: f"\\U{ord(found[0]):08x}", doubled.replace("\\", "\\\\")) + "'"

@@ -6,7 +6,6 @@ is written but the results, which are appended to `<lake>/reconciliations`, so a
 
 import json
 import re
-import shlex
 import shutil
 import tempfile
 import time
@@ -19,11 +18,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from highwater import dbt, landing
-from highwater.add_table import logged_tables
+from highwater.add_table import declared_columns, logged_tables
 from highwater.compact import newest_version
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds, sql_text
 from highwater.formats import TABLE_IN_FOLDERS
+from highwater.printable import in_shell
 from highwater.project import lake
 from highwater.publish import publish_groups
 from highwater.repair import LAST, repairs
@@ -263,7 +263,9 @@ def _compare(spark, plan: dict, as_of: str | None, run: str) -> Comparison:
     if not is_stable:
         found.not_checked.append("the table changed while it was compared; run it again")
     is_empty = not all(plan["part_sizes"]) if plan["raw"] else False
-    _conclude(found, is_behind or bool(waiting) or is_empty or not is_stable, _unreadable(spark, plan, found))
+    unreadable, flaws = _unreadable(spark, plan, found), _flaws_of_export(spark, plan, found)
+    found.not_checked += flaws
+    _conclude(found, bool(is_behind or waiting or flaws) or is_empty or not is_stable, unreadable)
     return found
 
 
@@ -737,7 +739,7 @@ def _write_differences(spark, plan: dict, parts: dict, folder: str, form: str = 
     for column in plan["columns"]:
         if column["rules"]:
             name = column["name"]
-            observed[f"rule_{name}"] = f"count_if(array_contains(`columns equal by rule`, '{name}'))"
+            observed[f"rule_{name}"] = f"count_if(array_contains(`columns equal by rule`, {sql_text(name)}))"
     frame, observation = _observed(spark.sql(_of_parts(plan[form], parts)), observed)
     frame.where("`row verdict` <> 'equal'").write.mode("overwrite").parquet(f"{folder}/{DIFFERENCES}")
     return observation.get
@@ -906,7 +908,10 @@ def _causes_in_values(spark, plan: dict, found: Comparison) -> list[dict]:
         pairs = f"""
             select `lake values`[0].{quoted(name)} as lake, `export values`[0].{quoted(name)} as export
             from {DIFFERENCES}
-            where `row verdict` = 'value_differs' and `lake rows` = 1 and array_contains(`differing columns`, '{name}')
+            where
+                `row verdict` = 'value_differs'
+                and `lake rows` = 1
+                and array_contains(`differing columns`, {sql_text(name)})
         """
         asked = []
         if data_type == "string":
@@ -1012,7 +1017,7 @@ def _describe_columns(spark, found: Comparison, compared: list[str]) -> None:
     sums = []
     for name in compared:
         of_lake, of_export = f"`lake values`[0].{quoted(name)}", f"`export values`[0].{quoted(name)}"
-        where = f"array_contains(`differing columns`, '{name}')"
+        where = f"array_contains(`differing columns`, {sql_text(name)})"
         sums += [
             f"count_if({where})",
             f"count_if({where} and `lake rows` = 1 and {of_lake} is null)",
@@ -1040,7 +1045,7 @@ def _describe_samples(spark, plan: dict, found: Comparison, keys: list[str], val
 
     def side(which: str) -> str:
         own = [each["name"] for each in values]
-        pairs = ", ".join(f"'{name}', {shown(which + '[0].' + quoted(name), name)}" for name in own)
+        pairs = ", ".join(f"{sql_text(name)}, {shown(which + '[0].' + quoted(name), name)}" for name in own)
         return f"if({which} is null, null, map({pairs}))" if pairs else "cast(null as map<string, string>)"
 
     def in_declared_order(texts: dict | None) -> dict | None:
@@ -1093,12 +1098,11 @@ def _query(plan: dict, keys: list[str], types: dict, chosen: list) -> str:
     def literal(value, name) -> str:
         if value is None:
             return "null"
-        text = value.replace("\\", "\\\\").replace("'", "\\'")
         if types[name] in ("bigint", "int", "smallint", "tinyint"):
-            return text
+            return value
         if types[name] == "string":
-            return f"'{text}'"
-        return f"unhex('{text}')" if types[name] == "binary" else f"cast('{text}' as {types[name]})"
+            return sql_text(value)
+        return f"unhex('{value}')" if types[name] == "binary" else f"cast({sql_text(value)} as {types[name]})"
 
     def same(key) -> str:
         return " and ".join(f"{quoted(name)} <=> {literal(value, name)}" for name, value in zip(keys, key, strict=True))
@@ -1112,7 +1116,7 @@ def _query(plan: dict, keys: list[str], types: dict, chosen: list) -> str:
         for side, relation in (("lake", plan["lake"]), ("export", plan["readable"]))
     ]
     sql = f"{' union all '.join(sides)} order by {', '.join(map(quoted, keys))}, `which side` desc"
-    return "highwater query " + (shlex.quote(sql) if re.search(r'["$`!]|\\\\', sql) else f'"{sql}"')
+    return f"highwater query {in_shell(sql)}"
 
 
 def _unreadable(spark, plan: dict, found: Comparison) -> int:
@@ -1129,12 +1133,44 @@ def _unreadable(spark, plan: dict, found: Comparison) -> int:
     return sum(row.rows for row in rows)
 
 
+def _flaws_of_export(spark, plan: dict, found: Comparison) -> list[str]:
+    """Return why an export that differs may be no whole export of the table: columns that it lacks, a file cut off."""
+    if not plan["raw"] or not plan["log"] or not (found.differences or plan["file_records"] != found.export_rows):
+        return []
+    files = ", ".join(map(sql_text, found.export_parts))
+    records = f"{plan['raw']} where entry = 'record' and source_file in ({files})"
+    declared, _ = declared_columns(plan["table"])
+    compared = {column["name"].lower() for column in plan["columns"]}
+    fields = [column.field for column in declared if column.mart_name.lower() in compared]
+    names = f"array({', '.join(map(sql_text, fields))})"
+    lacking = spark.sql(
+        f"select distinct explode(array_except({names}, map_keys(fields))) as field from {records} "
+        "and fields is not null"
+    ).collect()
+    words = []
+    if lacking:
+        lacking = ", ".join(name for name in fields if name in {row.field for row in lacking})
+        words.append(
+            f"the export has no column {lacking}; take one of all columns of {plan['table']}, or name those to compare "
+            "with `columns` of matches_export"
+        )
+    words += [
+        f"the last record of {row.source_file} cannot be read ({row.problem}): the file was cut off, or something "
+        "stands behind its rows; take the export again"
+        for row in spark.sql(
+            f"select source_file, max_by(problem, source_line) as problem from {records} group by source_file "
+            "having problem like 'malformed_record%' or problem like 'wrong_column_count%' order by source_file"
+        ).collect()
+    ]
+    return words
+
+
 def _conclude(found: Comparison, may_be_late: bool, unreadable: int) -> None:
     """Give the verdict.
 
     Arguments:
         may_be_late: the lake has not applied all changes up to the position of the export, or changed meanwhile, or
-            another export waits to be compared in the place of this one.
+            another export waits to be compared in the place of this one, or this one is not whole.
         unreadable: rows of the export that could not be read; as many rows of the lake may be theirs.
     """
     unexplained = found.differences - min(unreadable, found.keys("extra_in_lake"))

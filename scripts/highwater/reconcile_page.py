@@ -6,6 +6,8 @@ from dataclasses import asdict
 from xml.etree import ElementTree
 
 from highwater.add_table import render
+from highwater.feeds import sql_text
+from highwater.printable import printable
 from highwater.reconcile import FAIL, INCONCLUSIVE, VERDICTS, Reconciliation, results
 
 SHOWN = {
@@ -38,7 +40,7 @@ def show(found: Reconciliation) -> None:
 
     click.echo(found.headline)
     for each in found.comparisons:
-        click.echo(f"{each.table}: {export_in_words(each)}")
+        click.echo(printable(f"{each.table}: {export_in_words(each)}"))
     show_table(
         ["table", "verdict", "rows in lake", "rows in export", *SHOWN.values()],
         [
@@ -55,7 +57,7 @@ def show(found: Reconciliation) -> None:
         lines += [f"see them: {query}" for query in each.queries.values()]
         lines += [f"to mend {line}" for line in repairs_in_words(each)]
         for line in lines:
-            click.echo(f"{each.table}: {line}")
+            click.echo(printable(f"{each.table}: {line}"))
 
 
 def export_in_words(comparison) -> str:
@@ -132,6 +134,10 @@ def as_json(found: Reconciliation) -> str:
 
 def as_junit(found: Reconciliation) -> str:
     """Return the result as JUnit's XML: a table that differs is a failure, one that was not checked an error."""
+
+    def in_lines(lines: list[str]) -> str:
+        return _of_xml("\n".join(map(printable, lines)))
+
     verdicts = [each.verdict for each in found.comparisons]
     suite = ElementTree.Element(
         "testsuite",
@@ -152,10 +158,10 @@ def as_junit(found: Reconciliation) -> str:
         lines += [cause_in_words(cause) for cause in each.causes] + [sample_in_words(sample) for sample in each.samples]
         if each.verdict == FAIL:
             message = f"{each.differences:,} keys differ"
-            ElementTree.SubElement(case, "failure", message=message).text = _of_xml("\n".join(lines + each.not_checked))
+            ElementTree.SubElement(case, "failure", message=message).text = in_lines(lines + each.not_checked)
         elif each.verdict == INCONCLUSIVE:
             message = _of_xml("; ".join(each.not_checked))
-            ElementTree.SubElement(case, "error", message=message).text = _of_xml("\n".join(lines))
+            ElementTree.SubElement(case, "error", message=message).text = in_lines(lines)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
 
 
@@ -189,7 +195,7 @@ def _trend(spark, table: str) -> str | None:
     runs = (
         spark.read.format("delta")
         .load(str(results()))
-        .where(f"table_name = '{table}'")
+        .where(f"table_name = {sql_text(table)}")
         .orderBy("run", ascending=False)
         .limit(50)
         .select("run", "verdict", "keys")

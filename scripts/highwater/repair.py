@@ -2,6 +2,7 @@
 
 from highwater.add_table import declared_columns, logged_tables
 from highwater.database import quoted as quoted_in_postgres
+from highwater.database import text_in_postgres
 from highwater.extract import names_of
 from highwater.feeds import declared_feeds
 from highwater.spark import quoted
@@ -113,7 +114,7 @@ def _statements(spark, plan: dict, source: str) -> list[str]:
         f"select {', '.join(f'cast({quoted(name)} as string)' for name in plan['key'])} from highwater_repairs "
         "where `mended by` = 'source' and `row verdict` <> 'extra_in_lake' order by all"
     ).collect()
-    literals = ["(" + ", ".join("'" + value.replace("'", "''") + "'" for value in row) + ")" for row in rows]
+    literals = [f"({', '.join(map(text_in_postgres, row))})" for row in rows]
     return [
         f"update {source} set {key[0]} = {key[0]} where ({', '.join(key)}) in "
         f"({', '.join(literals[first : first + KEYS_IN_STATEMENT])});"

@@ -14,7 +14,7 @@ import yaml
 from highwater import columns, dbt
 from highwater.add_table import declared_columns, declaring, in_sql, in_yaml
 from highwater.columns import as_typed, parse_columns
-from highwater.database import connection_settings
+from highwater.database import connection_settings, text_in_postgres
 from highwater.declarations import append_epoch, epochs_of
 from highwater.errors import UsageError
 from highwater.feeds import plain_text, sql_text
@@ -76,6 +76,17 @@ def test_in_sql_spark_reads_the_text_itself(workshop):
     for text in HOSTILE:
         assert workshop.value(f"select {sql_text(text)}") == text
         assert workshop.value(f"select {Environment().from_string(in_sql(text)).render()}") == text
+
+
+@pytest.mark.long
+def test_in_a_statement_for_postgresql_it_is_the_text_itself_on_one_line():
+    from postgres import serving
+
+    with serving("odd") as server:
+        literals = list(map(text_in_postgres, HOSTILE))
+        assert not [literal for literal in literals if UNPRINTABLE.search(literal)]
+        read = server.sql("".join(f"select encode(convert_to({literal}, 'UTF8'), 'hex');\n" for literal in literals))
+        assert [bytes.fromhex(line).decode() for line in read] == HOSTILE
 
 
 def test_in_a_shell_it_is_one_word_and_nothing_runs(tmp_path):

@@ -6,8 +6,10 @@ import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -17,7 +19,7 @@ from highwater.columns import as_typed, parse_columns
 from highwater.database import connection_settings, text_in_postgres
 from highwater.declarations import append_epoch, epochs_of
 from highwater.errors import UsageError
-from highwater.feeds import plain_text, sql_text
+from highwater.feeds import jinja_text, plain_text, sql_text
 from highwater.printable import UNPRINTABLE, ShownStream, in_shell, printable
 from jinja2 import Environment
 from workshop import change
@@ -216,7 +218,6 @@ def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(w
     """All of the set come as fields of one record, of a table that makes columns of new fields."""
     from highwater.new_fields import add_new_fields
     from highwater.query import show
-    from highwater.status import status
     from highwater.status_page import page
 
     monkeypatch.setenv(VARIABLE, LEAK)
@@ -243,7 +244,7 @@ def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(w
     show(workshop.spark, "select * from rejected_changes where table_name = 'hostile'", "table")
     shown = "".join(capsys.readouterr())
     assert not set(re.sub("\x1b\\[[0-9;]*m", "", shown)) & {"\x1b", "\x07", "\x9b", "\u202e"}
-    assert "<script>alert" not in page(workshop.spark, status(workshop.spark, "hostile"))
+    assert "<script>alert" not in page(workshop.spark, "hostile")
     assert dbt.run(["docs", "generate", "--static", "--no-compile", "--empty-catalog", "--quiet"]) == 0
     html = (workshop.folder / "target/static_index.html").read_text()
     assert _Scripts(html).found == ["script"] * len(_Scripts(html).found) and "<script>alert" not in html
@@ -256,3 +257,102 @@ def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(w
     before = staging.read_text()
     add_new_fields(workshop.spark)  # a second time nothing is new
     assert staging.read_text() == before
+
+
+ODD_NAMES = ["a'b", "</script><script>alert(document.domain)</script>", "{{ 1/0 }}", "$(touch pwned)"]
+ODD_MODEL = """\
+select
+    `what`,
+    concat('{side} ', `what`) as `said`{columns}
+from values
+{rows} as odd (`what`)
+"""
+ODD_YAML = """\
+models:
+  - name: odd_lake
+    data_tests:
+      - matches_export:
+          arguments: {export: ref('odd_export'), key: [what]}
+"""
+
+
+@pytest.mark.long
+def test_values_and_names_of_a_reconciliation_run_nowhere(workshop, capsys, monkeypatch, tmp_path):
+    """All of the set as keys, values and names of what is compared, in each form of the report."""
+    from highwater import reconcile, reconcile_page
+
+    monkeypatch.setenv(VARIABLE, LEAK)
+    monkeypatch.setattr(reconcile, "SAMPLES", 1000)
+    folder = workshop.folder / "models/odd"
+    folder.mkdir()
+    try:
+        for side in ("lake", "export"):
+            named = "".join(f",\n    '{side}' as {in_name(name)}" for name in ODD_NAMES)
+            rows = ",\n".join(f"({in_sql(text)})" for text in HOSTILE)
+            (folder / f"odd_{side}.sql").write_text(ODD_MODEL.format(side=side, columns=named, rows=rows))
+        (folder / "odd_lake.yml").write_text(ODD_YAML)
+        workshop.build("odd_lake", "odd_export", command="run")
+        (failed,) = workshop.dbt("test", "--select", "odd_lake").result
+        assert failed.failures == len(HOSTILE)
+        found = reconcile.reconcile(workshop.spark, ("odd_lake",))
+    finally:
+        for path in folder.glob("*"):
+            path.unlink()
+        folder.rmdir()
+    (each,) = found.comparisons
+    assert {sample["key"]["what"] for sample in each.samples} == {
+        text if len(text) <= reconcile.SHOWN_LETTERS else f"{text[: reconcile.SHOWN_LETTERS]}…" for text in HOSTILE
+    }
+    assert {name for sample in each.samples for name in sample["columns"]} == {"said", *ODD_NAMES}
+    (query,) = each.queries.values()
+    words = subprocess.run(
+        ["bash", "-c", f"highwater() {{ printf '%s\\0' \"$@\"; }}\n{query}"],
+        cwd=tmp_path, capture_output=True, check=True,
+    )  # fmt: skip
+    assert not list(tmp_path.iterdir())
+    _, sql, _ = words.stdout.decode().split("\0")
+    assert {row["said"] for row in workshop.spark.sql(sql).collect()} == {
+        f"{side} {text}" for side in ("lake", "export") for text in HOSTILE
+    }
+    plain = _Scripts(reconcile_page.page(workshop.spark, found_without_words(found))).found
+    each.export_file, each.export_parts = HOSTILE[0], dict.fromkeys(HOSTILE, "hash")
+    each.position, each.taken_at, each.age, each.export_records = HOSTILE[6], "now", "new", 1
+    each.not_checked, each.notes = list(HOSTILE), list(HOSTILE)
+    counts = {"value": 1, "null_in_export": 0, "null_in_lake": 0, "equal_by_rule": 0}
+    each.columns = dict.fromkeys(HOSTILE, counts)
+    each.causes = [{"cause": text, "column": text, "rows": 1, "of": 2, "evidence": text} for text in HOSTILE]
+    each.repairs = [{"verdict": "missing_in_lake", "keys": 1, "why": text, "run": [text]} for text in HOSTILE]
+    capsys.readouterr()
+    reconcile_page.show(found)
+    shown = capsys.readouterr().out
+    assert not [line for line in shown.splitlines() if UNPRINTABLE.search(line)]
+    assert not [line for line in shown.split("\n") if line.startswith("lines")] and "two\\nlines" in shown
+    text = reconcile_page.as_json(found)
+    (read,) = json.loads(text)["tables"]
+    assert read["notes"] == HOSTILE and not re.search("[\x00-\x09\x0b-\x1f]", text)
+    for verdict, told in (("FAIL", "failure"), ("INCONCLUSIVE", "error")):
+        each.verdict = verdict
+        junit = reconcile_page.as_junit(found)
+        tree = ElementTree.fromstring(junit)
+        assert [node.tag for node in tree.iter()] == ["testsuite", "properties", "property", "testcase", told]
+        said = tree.find(f".//{told}").text.splitlines()
+        assert len(said) > len(HOSTILE) and not [
+            line for line in said if UNPRINTABLE.search(line) or line.startswith("lines")
+        ]
+        assert LEAK not in junit
+    html = reconcile_page.page(workshop.spark, found)
+    assert _Scripts(html).found == plain and "alert(document.domain)&lt;/script&gt;" in html
+    assert not [form for form in (shown, text, html) if LEAK in form]
+    # the control: a page that escapes nothing is found out
+    assert _Scripts(html + HOSTILE[6]).found != plain
+
+
+def in_name(name: str) -> str:
+    """A name as the SQL of a model has it, where dbt renders it."""
+    return "{{ " + jinja_text(f"`{name}`") + " }}"
+
+
+def found_without_words(found):
+    """The same result without a text from outside."""
+    comparisons = [replace(each, samples=[], columns={}, queries={}, rules={}) for each in found.comparisons]
+    return replace(found, comparisons=comparisons)

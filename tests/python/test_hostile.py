@@ -218,6 +218,7 @@ def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(w
     """All of the set come as fields of one record, of a table that makes columns of new fields."""
     from highwater.new_fields import add_new_fields
     from highwater.query import show
+    from highwater.status import status
     from highwater.status_page import page
 
     monkeypatch.setenv(VARIABLE, LEAK)
@@ -244,7 +245,7 @@ def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(w
     show(workshop.spark, "select * from rejected_changes where table_name = 'hostile'", "table")
     shown = "".join(capsys.readouterr())
     assert not set(re.sub("\x1b\\[[0-9;]*m", "", shown)) & {"\x1b", "\x07", "\x9b", "\u202e"}
-    assert "<script>alert" not in page(workshop.spark, "hostile")
+    assert "<script>alert" not in page(workshop.spark, status(workshop.spark, "hostile"))
     assert dbt.run(["docs", "generate", "--static", "--no-compile", "--empty-catalog", "--quiet"]) == 0
     html = (workshop.folder / "target/static_index.html").read_text()
     assert _Scripts(html).found == ["script"] * len(_Scripts(html).found) and "<script>alert" not in html

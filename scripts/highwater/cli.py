@@ -231,6 +231,22 @@ def rebuild(table, origin):
 
 
 @commands.command()
+def recover():
+    """Register tables from their folders, after the metastore of the lake was lost; the next build makes the views."""
+    from highwater.project import lease
+    from highwater.recover import recover as recover_tables
+    from highwater.spark import session
+
+    with lease("highwater recover"):
+        said, failures = recover_tables(session(recovering=True))
+        for line in said:
+            click.echo(line)
+        click.echo("Now run: highwater build" if said else "The metastore knows every table of the lake.")
+        if failures:
+            raise CheckError("\n".join(failures))
+
+
+@commands.command()
 @click.argument("table", callback=_known)
 @click.option(
     "--from",

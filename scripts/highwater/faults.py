@@ -50,7 +50,7 @@ KINDS = [
     (
         r"DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
         "the metastore does not know a table whose files are there",
-        "The metastore was lost or is of another lake; restore the lake as docs/backup.md says",
+        "The metastore was lost or is of another lake; to register its tables from their folders: highwater recover",
     ),
     (r"DELTA_VERSIONS_NOT_CONTIGUOUS|DELTA_LOG_FILE_NOT_FOUND|DELTA_TRUNCATED|DELTA_STATE_RECOVER", None, DAMAGED),
     (r"DELTA_TABLE_NOT_FOUND|DELTA_PATH_DOES_NOT_EXIST|DELTA_MISSING_DELTA_TABLE", None, DAMAGED),

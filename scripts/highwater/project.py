@@ -191,13 +191,28 @@ def step_under_way() -> str | None:
             if step is None:
                 return None
             command, since = step.get("command", "a command"), step.get("since", "an unknown time")
-            try:
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
+            if _is_held(handle):
                 return f"{command} is running (process {step.get('process', '?')}, since {since} UTC)"
             return f"{command} of {since} UTC was killed; run it again"
     except FileNotFoundError:
         return None
+
+
+def is_being_written() -> bool:
+    """Return whether a command is writing to the lake."""
+    try:
+        with open(lake() / "lease", "rb") as handle:
+            return _is_held(handle)
+    except FileNotFoundError:
+        return False
+
+
+def _is_held(lease) -> bool:
+    try:
+        fcntl.flock(lease, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
 
 
 if __name__ == "__main__":  # `make setup` asks for Java before it downloads anything

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
@@ -20,7 +21,7 @@ from highwater.errors import UsageError
 from highwater.feeds import sql_text
 from highwater.places import in_metastore, mend_places
 from highwater.printable import printable
-from highwater.project import lake, require_java
+from highwater.project import is_being_written, lake, require_java
 
 JARS = Path(".spark/jars")
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
@@ -38,15 +39,18 @@ def profile_settings() -> dict[str, str]:
     return {name: jinja.from_string(value).render() for name, value in target["server_side_parameters"].items()}
 
 
-def session(**settings: str):
+def session(recovering: bool = False, **settings: str):
     """Start Spark, or return the session that this process already has.
 
     Arguments:
+        recovering: tables that the metastore does not know, and whose folders are there, are no error.
         settings: further Spark settings, with `__` for dots (tests ask for fewer cores).
     Returns: the `SparkSession`; its current database is the schema that dbt builds into.
-    Raises: UsageError when Java or the jars are missing.
+    Raises: UsageError when Java or the jars are missing, or the metastore has lost tables.
     """
     from pyspark.sql import SparkSession
+
+    from highwater.recover import require_known_tables
 
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -87,6 +91,8 @@ def session(**settings: str):
         raise UsageError(_why_spark_did_not_start(error, log, offset)) from error
     # a reader, on a copy of the metastore, may meet somebody else's creation
     if METASTORE not in given:
+        if not recovering:
+            require_known_tables(spark)
         remove_unfinished_tables(spark)
     return spark
 
@@ -96,7 +102,8 @@ STARTS = [
     (r"XSDB6|Another instance of Derby", "another process has the metastore open; wait for it to end"),
     (
         r"service\.properties|XBM0A|XJ004|XJ040.*XSL|XSDB[^6]|Database '[^']*' not found",
-        "its metastore is damaged; restore the lake as docs/backup.md says",
+        "its metastore is damaged; move it away, mv {lake}/metastore {lake}/metastore.damaged, and then register the "
+        "tables from their folders: highwater recover",
     ),
     (
         r"PlatformMBeanFinder|Malformed input or input contains unmappable",
@@ -118,6 +125,7 @@ def _why_spark_did_not_start(error: Exception, log: Path, offset: int) -> str:
     if known is None:
         told = said if faults.is_known(said) or not faults.is_known(written) else written
         known = "{}. {}".format(*(words.rstrip(".") for words in faults.why_and_what_to_do(told)))
+    known = known.replace("{lake}", shlex.quote(str(lake())))
     trace = faults.write_down("Spark did not start", said, written)
     return faults.masked(f"Spark did not start on the lake {lake()}: {known}. More is in {trace or 'no file'}.")
 
@@ -267,10 +275,12 @@ def reading_session():
     """Start Spark to read the lake while somebody else may be writing it: on a copy of its metastore.
 
     The tables themselves are read where they are; Delta readers need no lock.
-    Raises: UsageError when there is no lake yet.
+    Raises: UsageError when there is no lake yet, or its metastore has lost tables.
     """
+    from highwater.recover import folders_of_tables, lost, require_known_tables
+
     if not (lake() / "metastore").exists():
-        raise UsageError(f"there is no lake in {lake()} yet; run: highwater build")
+        raise UsageError(lost(folders_of_tables()) or f"there is no lake in {lake()} yet; run: highwater build")
     with tempfile.TemporaryDirectory(prefix="highwater-") as copy:
         for attempt in (1, 2, 3):
             metastore = Path(copy) / str(attempt)
@@ -284,5 +294,7 @@ def reading_session():
             except UsageError:
                 if attempt == 3:
                     raise
+        if not is_being_written():  # somebody may be creating a table
+            require_known_tables(spark)
         yield spark
         spark.stop()

@@ -1,0 +1,125 @@
+"""Tables whose folders are there and that the metastore does not know: found at each start, before anything is written,
+and registered by `highwater recover`.
+"""
+
+from pathlib import Path
+
+from highwater import faults, last_build
+from highwater.errors import UsageError
+from highwater.feeds import sql_text
+from highwater.landings import newest_commit_in
+from highwater.places import in_metastore, rows_of
+from highwater.project import lake
+from highwater.tables import tables_in
+
+OWN = ("raw", "lake")
+MOST_TOLD = 5
+FIRST = f"{0:020}"
+REGISTERED = """
+    select TBL_ID, NAME, TBL_NAME from APP.TBLS inner join APP.DBS on TBLS.DB_ID = DBS.DB_ID
+    where TBL_TYPE = 'EXTERNAL_TABLE'
+"""
+# As tables are that Spark has placed itself: dropping one removes its files. Of others it tells Hive another folder.
+MANAGED = [
+    "update APP.SDS set LOCATION = (select cast(PARAM_VALUE as varchar(4000)) from APP.SERDE_PARAMS "
+    "where SERDE_PARAMS.SERDE_ID = SDS.SERDE_ID and PARAM_KEY = 'path') "
+    "where SD_ID = (select SD_ID from APP.TBLS where TBL_ID = {number})",
+    "update APP.TBLS set TBL_TYPE = 'MANAGED_TABLE' where TBL_ID = {number}",
+    "delete from APP.TABLE_PARAMS where TBL_ID = {number} and PARAM_KEY = 'EXTERNAL'",
+]
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_TOLD:,} more" if len(names) > MOST_TOLD else ""
+    return ", ".join(names[:MOST_TOLD]) + more
+
+
+def folders_of_tables() -> dict[str, Path]:
+    """Return the folders of the lake that have a commit of Delta's, by name of schema and table."""
+    folders = [log.parent for log in sorted((lake() / "tables").glob("*.db/*/_delta_log"))]
+    return {f"{folder.parent.stem}.{folder.name}": folder for folder in folders if newest_commit_in(folder)}
+
+
+def lost(unknown: dict[str, Path]) -> str | None:
+    """Return what to say of folders of tables that a metastore does not know; None: nothing.
+
+    One commit alone may be what a creation has left that was killed before the metastore knew of it, and is made anew.
+
+    Arguments:
+        unknown: see folders_of_tables.
+    """
+    names = [
+        name
+        for name, folder in unknown.items()
+        if name.partition(".")[0] in OWN and newest_commit_in(folder).stem != FIRST
+    ]
+    if not names:
+        return None
+    return (
+        f"the metastore of the lake {lake()} was lost, or is older than the lake's tables: it does not know "
+        f"{_named(names)}, whose files are there. Nothing was done. To register them from their folders: "
+        "highwater recover"
+    )
+
+
+def require_known_tables(spark) -> None:
+    """Refuse to go on where the metastore does not know tables whose folders are there; new ones would be made instead.
+
+    Raises: UsageError with their names and what to do.
+    """
+    said = lost(_unknown(spark))
+    if said:
+        raise UsageError(said)
+
+
+def _unknown(spark) -> dict[str, Path]:
+    folders = folders_of_tables()
+    known = {
+        f"{schema}.{table}"
+        for schema in {name.partition(".")[0] for name in folders}
+        for table in tables_in(spark, schema)
+    }
+    return {name: folder for name, folder in folders.items() if name.lower() not in known}
+
+
+def recover(spark) -> tuple[list[str], list[str]]:
+    """Register the tables that the metastore does not know, from their folders below the lake.
+
+    Views are not in folders; the next build makes them.
+
+    Returns: a line for each table that was registered, and for each that was not.
+    """
+    last_build.forget()
+    said, failures, done = [], [], []
+    for name, folder in _unknown(spark).items():
+        try:
+            spark.sql(f"create schema if not exists `{name.partition('.')[0]}`")
+            spark.sql(f"create table {_quoted(name)} using delta location {sql_text(str(folder.absolute()))}")
+        except Exception as error:
+            why, what_to_do = faults.why_and_what_to_do(faults.everything_said(error), error)
+            failures.append(f"{name} could not be registered: {why.rstrip('.')}. {what_to_do}.")
+        else:
+            done.append(name)
+            said.append(f"{name}: registered")
+    _take_over(spark, done)
+    for folder in sorted((lake() / "tables").glob("*.db/*/")):
+        if not newest_commit_in(folder):
+            failures.append(f"{folder} has no commit of Delta's, so nothing tells what table it is")
+    return said, failures
+
+
+def _quoted(name: str) -> str:
+    schema, _, table = name.partition(".")
+    return f"`{schema}`.`{table}`"
+
+
+def _take_over(spark, names: list[str]) -> None:
+    from highwater.spark import METASTORE  # it starts with what is checked here
+
+    url, names = spark.conf.get(METASTORE), {name.lower() for name in names}
+    if not names or not url.startswith("jdbc:derby:"):
+        return
+    with in_metastore(spark._jvm, url) as connection:
+        for number, schema, table in rows_of(connection, REGISTERED):
+            for statement in MANAGED if f"{schema}.{table}" in names else ():
+                connection.createStatement().execute(statement.format(number=int(number)))

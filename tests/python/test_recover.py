@@ -1,0 +1,78 @@
+"""A lake whose metastore was lost: found at the next command, its tables registered from their folders."""
+
+import shutil
+
+import pytest
+from test_long_views import python, query
+from test_places import state
+
+MADE = """
+from highwater import spark as start
+spark = start.session(spark__master="local[1]")
+spark.sql("create table raw.landed using delta partitioned by (b) as select 1 as a, 'x' as b")
+spark.sql("insert into raw.landed values (2, 'y')")
+spark.sql("create table lake.taken using delta as select 1 as a")
+spark.sql("create view lake.seen as select * from raw.landed")
+spark.sql("create schema own")
+spark.sql("create table own.kept using delta tblproperties ('delta.enableDeletionVectors' = 'true') as select 1 as a")
+"""
+# what a build does with a log that is not there
+REPLACED = """
+from highwater import recover, spark as start
+CONTROL
+spark = start.session(spark__master="local[1]")
+spark.sql("create or replace table raw.landed using delta as select 5 as a, 'z' as b")
+"""
+DROPPED = """
+from highwater import spark as start
+spark = start.session(spark__master="local[1]")
+print([row.tableType for row in map(spark.catalog.getTable, ("raw.landed", "lake.taken", "own.kept"))])
+spark.sql("drop table raw.landed")
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A lake with tables in three schemas."""
+    lake = tmp_path_factory.mktemp("recovered") / "a lake"
+    assert python(lake, "-c", MADE).returncode == 0
+    return lake
+
+
+def highwater(lake, *arguments):
+    """Run a command on a lake; return its exit code and what it said."""
+    ended = python(lake, "-m", "highwater.cli", *arguments)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+@pytest.mark.long
+def test_a_lost_metastore_is_found_and_its_tables_are_registered(made, tmp_path):
+    lake, control = (tmp_path / name for name in ("lake", "control"))
+    for folder in (lake, control):
+        shutil.copytree(made, folder)
+    shutil.rmtree(lake / "metastore")
+    before = state(lake)
+    # the second time there is a metastore again, an empty one
+    for command in (["query", "select * from raw.landed"], ["land"], ["build"], ["status"]):
+        code, said = highwater(lake, *command)
+        assert code == 2 and "does not know raw.landed, whose files are there. Nothing was done." in said, said
+        assert said.rstrip().endswith("highwater recover") and len(said.splitlines()) == 1
+    assert state(lake) == before
+    (lake / "tables/lake.db/no_table").mkdir()
+    code, said = highwater(lake, "recover")
+    assert code == 1 and "no_table has no commit of Delta's" in said
+    for table in ("raw.landed", "lake.taken", "own.kept"):
+        assert f"{table}: registered" in said
+    (lake / "tables/lake.db/no_table").rmdir()
+    assert highwater(lake, "recover") == (0, "The metastore knows every table of the lake.\n")
+    assert query(lake, "select sum(a) + (select sum(a) from own.kept) from raw.landed") == "4"
+    # dropped tables leave nothing, as if they had been made there
+    dropped = python(lake, "-c", DROPPED)
+    assert dropped.stdout == "['MANAGED', 'MANAGED', 'MANAGED']\n", dropped.stderr
+    assert not (lake / "tables/raw.db/landed").exists()
+    # negative control: what happens to a table that nobody knows
+    shutil.rmtree(control / "metastore")
+    assert python(control, "-c", REPLACED.replace("CONTROL", "")).returncode != 0
+    code = REPLACED.replace("CONTROL", "recover.require_known_tables = lambda *_: None")
+    assert python(control, "-c", code).returncode == 0
+    assert query(control, "select sum(a) from raw.landed") == "5"

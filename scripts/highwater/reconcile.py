@@ -1125,7 +1125,7 @@ def _unreadable(spark, plan: dict, found: Comparison) -> int:
         return 0
     rows = spark.sql(
         f"select rejection_reason, count(*) as rows from {plan['export']} where rejection_reason is not null "
-        "group by all order by all"
+        "group by rejection_reason order by rejection_reason"
     ).collect()
     if rows:
         reasons = ", ".join(f"{row.rows:,} {row.rejection_reason}" for row in rows)

@@ -62,7 +62,7 @@ def _classes(spark, plan: dict, differences: str, stale: str | None, end: str | 
         ).createOrReplaceTempView("highwater_repairs")
     return spark.sql(
         "select `row verdict`, `mended by`, count(*) from highwater_repairs where `row verdict` <> 'in_flight' "
-        "group by all order by all"
+        "group by `row verdict`, `mended by` order by `row verdict`, `mended by`"
     ).collect()
 
 
@@ -110,9 +110,10 @@ def _statements(spark, plan: dict, source: str) -> list[str]:
     columns, _ = declared_columns(plan["table"])
     fields = {column.mart_name: column.field for column in columns}
     key = [quoted_in_postgres(fields[name]) for name in plan["key"]]
+    texts = ", ".join(f"cast({quoted(name)} as string)" for name in plan["key"])
     rows = spark.sql(
-        f"select {', '.join(f'cast({quoted(name)} as string)' for name in plan['key'])} from highwater_repairs "
-        "where `mended by` = 'source' and `row verdict` <> 'extra_in_lake' order by all"
+        f"select {texts} from highwater_repairs "
+        f"where `mended by` = 'source' and `row verdict` <> 'extra_in_lake' order by {texts}"
     ).collect()
     literals = [f"({', '.join(map(text_in_postgres, row))})" for row in rows]
     return [

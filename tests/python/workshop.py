@@ -81,7 +81,7 @@ class Workshop:
 
     def __init__(self, folder: Path):
         self.parsed = self.parsed_for_audit = (None, None)
-        self.declared = {}
+        self.modules = {}
         self.folder = folder
         self.landing = folder / "landing"
         self.exports = folder / "exports"
@@ -121,7 +121,7 @@ class Workshop:
         # a second feed of a table is what another module of tests would make of it
         entity = options.get("name") or table.partition(".")[2]
         by = os.environ["PYTEST_CURRENT_TEST"].partition("::")[0]
-        assert self.declared.setdefault(entity, by) == by, f"{entity} is a table of {self.declared[entity]}"
+        assert self.modules.setdefault(entity, by) == by, f"{entity} is a table of {self.modules[entity]}"
         return add_table(table, key, columns, format, settings, **options)
 
     def deliver(self, table: str, name: str, content, root=None) -> Path:

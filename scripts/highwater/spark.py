@@ -48,16 +48,14 @@ def session(recovering: bool = False, **settings: str):
     Returns: the `SparkSession`; its current database is the schema that dbt builds into.
     Raises: UsageError when Java or the jars are missing, or the metastore has lost tables.
     """
-    from pyspark import SparkContext
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     from highwater.recover import require_known_tables
 
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
-    # a further thread of a process that may be writing has no active session, and is no start
-    is_start = SparkContext._active_spark_context is None
+    # also for a thread that did not start it, for which there is no active one
+    with contextlib.suppress(PySparkRuntimeError):
+        return SparkSession.active()
     require_java()
     if not list(JARS.glob("*.jar")):
         raise UsageError(f"no jars in {JARS}; run `make setup` once, with network.")
@@ -93,7 +91,7 @@ def session(recovering: bool = False, **settings: str):
     except Exception as error:
         raise UsageError(_why_spark_did_not_start(error, log, offset)) from error
     # a reader, on a copy of the metastore, may meet somebody else's creation
-    if is_start and METASTORE not in given:
+    if METASTORE not in given:
         if not recovering:
             require_known_tables(spark)
         remove_unfinished_tables(spark)

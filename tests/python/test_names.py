@@ -226,7 +226,7 @@ def check_export(table: Named):
         "value_differs": [column.mart_name],
         "extra_in_lake": [],
     }
-    (failed,) = workshop.dbt("test", "--select", f"matches_export_{table.entity}*").result
+    (failed,) = workshop.dbt("test", "--select", f"matches_export_{table.entity}_*").result
     assert failed.failures == 3, failed.message
 
 

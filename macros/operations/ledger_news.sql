@@ -1,5 +1,5 @@
 {%- macro ledger_news(ledger, was_view) -%}
-    {%- set news = {'before': [], 'parts': [], 'feeds': {}} -%}
+    {%- set news = {'before': [], 'parts': [], 'feeds': {}, 'unbuilt': []} -%}
     {%- set recorded = _recorded_batches(ledger) -%}
     {%- set marks = _gathered_marks('ledger') -%}
     {%- for feed, tables in _tables_of_feeds().items() -%}
@@ -9,11 +9,16 @@
         {%- set newest = _newest_batches(source(feed, tables[0][2]), mark.landing_batch if mark.declaration == declaration else 0) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
         {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
-            {%- set mark = recorded.get((entity, feed), 0) -%}
-            {%- do news.parts.append({
-                'where': "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ mark,
-                'rows': ledger_rows(entity, source(feed, name), source_table, mark),
-            }) -%}
+            {%- if load_cached_relation(ref(entity ~ '_changes')) is none -%}
+                {#- declared, and its log is made by a later build -#}
+                {%- do news.unbuilt.append(entity) -%}
+            {%- else -%}
+                {%- set mark = recorded.get((entity, feed), 0) -%}
+                {%- do news.parts.append({
+                    'where': "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ mark,
+                    'rows': ledger_rows(entity, source(feed, name), source_table, mark),
+                }) -%}
+            {%- endif -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(news) }}
@@ -21,12 +26,13 @@
 
 {%- macro _ledger_gathered(ledger, news) -%}
     {#- A feed's mark moves when no table of it waits for a log that has not read its records yet. -#}
-    {%- set recorded = _recorded_batches(ledger) if news.parts else {} -%}
+    {%- set has_waiting = news.parts or news.unbuilt -%}
+    {%- set recorded = _recorded_batches(ledger) if has_waiting else {} -%}
     {%- set tables_of_feeds = _tables_of_feeds() -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
         {%- set waiting = [] -%}
         {%- for entity, source_table, name in tables_of_feeds[feed]
-            if news.parts and found.newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
+            if has_waiting and found.newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
             {%- do waiting.append(entity) -%}
         {%- endfor -%}
         {%- if not waiting -%}

@@ -11,13 +11,16 @@ from highwater.status import status
 from workshop import change
 
 FEED, TABLE = "datastream_restored", "datastream_restored.hampers"
+UNBUILT = "datastream_restored.crates"
 RAW = f"raw.{FEED}"
 
 
 @pytest.fixture(scope="module")
 def depot(workshop):
-    """A table of its own whose log has judged three batches."""
+    """A table of its own whose log has judged three batches, and one of the same feed that was never built."""
     workshop.add_table(TABLE, "id:bigint", "v:string")
+    workshop.add_table(UNBUILT, "id:bigint", "v:string")
+    workshop.deliver(UNBUILT, "001.json", [change("UPDATE-INSERT", f"{1:016x}", {"id": 1, "v": "waits"})])
     for number in (1, 2, 3):
         deliver(workshop, number, number, f"v{number}")
         workshop.land(FEED)
@@ -82,12 +85,18 @@ def test_a_log_is_made_again_from_what_has_landed_again(depot):
     assert depot.land(FEED)[FEED].newest[0] == newest + 1
     rows = built(depot)
     assert depot.value(f"select count(*) from hampers_changes where landing_batch = {newest}")
+    depot.build("ledger", command="run")
     assert "judged again from raw" in rebuild_from_raw(depot.spark, "hampers")
     assert dict(depot.rows("select id, v from hampers")) == rows
     assert not depot.value(f"select count(*) from hampers_changes where landing_batch = {newest}")
     again = f"select collect_set(verdict) from hampers_changes where landing_batch = {newest + 1}"
     assert depot.value(again) == ["applied"]
     assert built(depot) == rows
+    # a table that is declared and was never built is in nobody's way, and counted once it is built
+    counted = "select sum(read), sum(applied) from lake.ledger where table_name = 'crates'"
+    assert depot.rows(counted) == [(None, None)]
+    depot.build("+crates", "ledger", command="run")
+    assert depot.rows(counted) == [(1, 1)]
 
 
 @pytest.mark.long

@@ -113,6 +113,10 @@
 
 {%- macro _newest_batches(raw_table, mark) -%}
     {%- set newest = {} -%}
+    {%- if load_cached_relation(raw_table) is none -%}
+        {#- nothing of the feed has ever landed -#}
+        {{ return(newest) }}
+    {%- endif -%}
     {%- for row in run_query(
         'select source_table, max(landing_batch) from ' ~ raw_table
         ~ " where entry = 'record' and landing_batch > " ~ mark ~ ' group by source_table'

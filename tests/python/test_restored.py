@@ -17,9 +17,10 @@ RAW = f"raw.{FEED}"
 
 @pytest.fixture(scope="module")
 def depot(workshop):
-    """A table of its own whose log has judged three batches, and one of the same feed that was never built."""
+    """A table of its own whose log has judged three batches, one of the same feed never built, one of a feed never landed."""
     workshop.add_table(TABLE, "id:bigint", "v:string")
     workshop.add_table(UNBUILT, "id:bigint", "v:string")
+    workshop.add_table("datastream_unlanded.trunks", "id:bigint", "v:string")
     workshop.deliver(UNBUILT, "001.json", [change("UPDATE-INSERT", f"{1:016x}", {"id": 1, "v": "waits"})])
     for number in (1, 2, 3):
         deliver(workshop, number, number, f"v{number}")
@@ -92,7 +93,7 @@ def test_a_log_is_made_again_from_what_has_landed_again(depot):
     again = f"select collect_set(verdict) from hampers_changes where landing_batch = {newest + 1}"
     assert depot.value(again) == ["applied"]
     assert built(depot) == rows
-    # a table that is declared and was never built is in nobody's way, and counted once it is built
+    # a table that is declared and was never built or landed is in nobody's way, and counted once it is built
     counted = "select sum(read), sum(applied) from lake.ledger where table_name = 'crates'"
     assert depot.rows(counted) == [(None, None)]
     depot.build("+crates", "ledger", command="run")

@@ -18,6 +18,10 @@
             'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': _may_hold_baseline(feed),
         }) -%}
     {%- endfor -%}
+    {%- if not is_incremental() and not rebuilt and entity_key(entity) -%}
+        {%- set merged = adapter.get_relation(this.database, this.schema, entity ~ '_merged') -%}
+        {%- do _number_above(arriving, newest_log_batch(merged) if merged else 0) -%}
+    {%- endif -%}
     {%- set last_applied = _find_marks(arriving) if is_incremental() else none -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     {%- if not truncates and entity_key(entity) -%}
@@ -30,7 +34,7 @@
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
         {%- do _refuse_other_types(entity) -%}
-        {%- do arriving.update({'standing': _standing_relations(entity, arriving.log_batch - 1, last_applied)}) -%}
+        {%- do arriving.update({'standing': _standing_relations(arriving, last_applied)}) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}
         {%- do _find_truncates(arriving) -%}
@@ -40,6 +44,18 @@
         {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log') -%}
     {%- endif -%}
     {{ return(arriving) }}
+{%- endmacro -%}
+
+{%- macro _number_above(arriving, taken_in) -%}
+    {#- The log went back or is gone: a number that the merged table has seen must not come again, it would not be taken in. -#}
+    {%- if taken_in >= arriving.log_batch -%}
+        {%- do log(
+            'warning: ' ~ this.identifier ~ ' has up to batch ' ~ (arriving.log_batch - 1) ~ ', and ' ~ arriving.entity
+            ~ '_merged has taken in batch ' ~ taken_in ~ ': the log went back. What raw has behind it is judged again, as batch '
+            ~ (taken_in + 1) ~ '.', info=true
+        ) -%}
+        {%- do arriving.update({'log_batch': taken_in + 1}) -%}
+    {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _find_marks(arriving) -%}
@@ -114,9 +130,10 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _standing_relations(entity, newest, last_applied) -%}
+{%- macro _standing_relations(arriving, last_applied) -%}
     {#- What there is: the merged table, and changes of this log that it has not taken in yet (after a kill). -#}
-    {%- set merged = adapter.get_relation(this.database, this.schema, entity ~ '_merged') -%}
+    {%- set newest = arriving.log_batch - 1 -%}
+    {%- set merged = adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged') -%}
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
@@ -124,6 +141,7 @@
         {%- set last_applied = _newest_applied(this, newest) | first | default(0) -%}
     {%- endif -%}
     {%- set taken_in = newest_log_batch(merged, last_applied) -%}
+    {%- do _number_above(arriving, taken_in) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}
     {%- if last_applied > taken_in -%}
         {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}

@@ -59,12 +59,41 @@ def rebuild(spark, table: str) -> str:
     Raises: UsageError when there is no such entity or nothing has been built yet; CheckError when dbt fails.
     """
     merged = merged_table(spark, table)
+    _refuse_older_log(spark, table)
     require_space(size_of(spark, f"lake.{merged}"), f"rebuilding {table}")
     status = dbt.run(["run-operation", "rebuild_merged", "--args", f"{{entity: {table}}}", "--quiet"])
     if status:
         raise CheckError(f"{merged} was not rebuilt; it is as it was.")
     rows = spark.table(f"lake.{merged}").count()
     return f"{merged}: {rows:,} keys, rebuilt from {table}_changes."
+
+
+def log_went_back(table: str, in_log: int | None, taken_in: int | None) -> str | None:
+    """Return what to say of a log that lacks batches which its merged table has taken in; None: it has them.
+
+    Arguments:
+        table: the entity. in_log, taken_in: the newest batch of the log, in the log and in the merged table.
+    """
+    if (taken_in or 0) <= (in_log or 0):
+        return None
+    return (
+        f"{table}_changes has up to batch {in_log or 0} of the log, and {table}_merged has taken in batch {taken_in}: "
+        "the log went back (was it restored alone, or did a power cut take a commit?). highwater build judges what raw "
+        "has behind it again, under numbers that are new: rows stay right, and what they have already counts as a "
+        f"duplicate. To have verdicts and history as they were, after that: highwater rebuild {table} --from raw"
+    )
+
+
+def _refuse_older_log(spark, table: str) -> None:
+    """Refuse to make a merged table from a log that lacks what it has taken in."""
+    question = "select max(log_batch) from lake.`{table}_{layer}`"
+    in_log = spark.sql(question.format(table=table, layer="changes")).first()[0]
+    try:
+        taken_in = spark.sql(question.format(table=table, layer="merged")).first()[0]
+    except Exception:  # it is damaged, and is made anew for that
+        return
+    if said := log_went_back(table, in_log, taken_in):
+        raise UsageError(f"{said}. Nothing was changed.")
 
 
 def size_of(spark, table: str) -> int:
@@ -129,6 +158,9 @@ def rebuild_from_raw(spark, table: str) -> str:
         raise UsageError(f"the log of {table} has not been built yet; run: highwater build")
     sources = dict(_logged_tables())[table]
     _refuse_loss(spark, table, sources)
+    if settings_of(table).get("key"):
+        merged_table(spark, table)
+        _refuse_older_log(spark, table)
     _refuse_held(spark, table)
     built = spark.sql(f"select feed, max(landing_batch) as batch, max(log_batch) as log_batch from {log} group by feed")
     marks = {row.feed: row for row in built.collect()}

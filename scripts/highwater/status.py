@@ -7,7 +7,7 @@ from highwater.add_table import known_table, logged_tables
 from highwater.feeds import sql_text
 from highwater.landings import gone_back, noted_landing
 from highwater.project import disabled_mark, patch_mark, step_under_way
-from highwater.rebuild import PENDING, key_of
+from highwater.rebuild import PENDING, key_of, log_went_back
 from highwater.retention import retention_of
 from highwater.tables import Trouble, by_itself, of_each, tables_in
 
@@ -57,8 +57,11 @@ METHODS = {
 }
 
 WAITING = """
-    select any_value(logged.batch) as logged_batch, count(raw.entry) as waiting
-    from (select coalesce(max(landing_batch), 0) as batch from lake.`{entity}_changes` where feed = '{feed}') as logged
+    select any_value(logged.batch) as logged_batch, any_value(logged.newest) as newest, count(raw.entry) as waiting
+    from (
+        select coalesce(max(landing_batch), 0) as batch, coalesce(max(log_batch), 0) as newest
+        from lake.`{entity}_changes` where feed = '{feed}'
+    ) as logged
     left join raw.`{feed}` as raw
         on raw.entry = 'record' and raw.source_table = {table} and raw.landing_batch > logged.batch
 """
@@ -68,6 +71,7 @@ LAYERS = """
         count_if(not is_pending) as base,
         count_if({pending}) as pending,
         count_if(not is_pending and is_deleted) as tombstones,
+        max(log_batch) as taken_in,
         max(changed_at) as changed_at,
         timestampdiff(second, max(changed_at), max_by(landed_at, changed_at)) as lag_seconds
     from lake.`{entity}_merged`
@@ -112,19 +116,23 @@ def status(spark, table: str | None = None) -> list[dict]:
         found, ((entity, by_itself(_marks, "what is captured of {1}")(feed, name)) for entity, feed, name in pairs)
     ):
         found[entity] |= marks
+    in_log = {}
     logged = [pair for pair in pairs if isinstance(landed.get(pair[1]), dict) and f"{pair[0]}_changes" in lake]
     waiting = of_each(logged, by_itself(lambda pair: _waiting(spark, *pair), "lake.{0[0]}_changes"), "asking logs")
     for entity, feed, row in _noted(
         found, ((entity, feed, row) for (entity, feed, _), row in zip(logged, waiting, strict=True))
     ):
         found[entity]["logged_batch"][feed] = row.logged_batch
+        in_log[entity] = max(in_log.get(entity, 0), row.newest)
         found[entity]["waiting"] = found[entity].get("waiting", 0) + row.waiting
     for values in found.values():
         values["gone_back"] = _gone_back(values, landed)
     merged = [entity for entity in chosen if f"{entity}_merged" in lake]
     layers = of_each(merged, by_itself(lambda entity: _layers(spark, entity), "lake.{}_merged"), "asking tables")
     for entity, row in _noted(found, zip(merged, layers, strict=True)):
-        found[entity] |= row
+        said = log_went_back(entity, in_log.get(entity), row.pop("taken_in")) if entity in in_log else None
+        row.pop("taken_in", None)
+        found[entity] |= row | {"gone_back": ". ".join(filter(None, [found[entity]["gone_back"], said])) or None}
     for entity in filter(lambda entity: f"{entity}_merged_previous" in lake, merged):
         found[entity]["retained"] = f"{entity}_merged_previous"
     lists = {"ledger": ", ".join(f"sum({name}) as {name}" for name in COUNTS), "stale_rows": "count(*) as stale"}

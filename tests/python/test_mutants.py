@@ -56,7 +56,11 @@ WHOLE_ROWS = {
         "where landing_batch > {{ source.mark }}",
         "where landing_batch > {{ source.mark }} + 1",
     ),
-    "log batches do not rise": (f"{MERGE}/arriving_batches.sql", "'log_batch': newest + 1", "'log_batch': newest"),
+    "log batches do not rise": (
+        f"{MERGE}/judged_changes.sql",
+        "{{ arriving.log_batch }} as log_batch\n    from ranked",
+        "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
+    ),
     "superseded changes are taken in": (
         f"{MERGE}/changes_to_take_in.sql",
         "set applied = \"verdict = 'applied' and ",

@@ -146,7 +146,11 @@ def build(hold, arguments):
         add_new_fields(session())
         dbt.set_defaults()
         mark, last = last_build.fingerprint(list(arguments), newest), last_build.remembered()
-        if last.get("fingerprint") == mark:
+        older = last_build.gone_back(last)
+        if older:
+            click.echo(f"warning: {older}.", err=True)
+            last_build.gather_anew(session())
+        elif last.get("fingerprint") == mark:
             click.echo(
                 f"Nothing has landed and nothing in the project has changed since the build of {last['at']} UTC; "
                 "dbt has nothing to do. To run it all the same: highwater dbt build"
@@ -232,16 +236,27 @@ def rebuild(table, origin):
 
 @commands.command()
 def recover():
-    """Register tables from their folders, after the metastore of the lake was lost; the next build makes the views."""
+    """Put aside what a power cut has left in half, and register tables that the metastore has lost.
+
+    Tables are registered from their folders below the lake; the next build makes the views.
+    """
+    from highwater import last_build
+    from highwater import recover as recovering
     from highwater.project import lease
-    from highwater.recover import recover as recover_tables
     from highwater.spark import session
 
     with lease("highwater recover"):
-        said, failures = recover_tables(session(recovering=True))
+        aside = recovering.put_aside()
+        for line in aside:
+            click.echo(line)
+        spark = session(recovering=True)
+        said, failures = recovering.recover(spark)
+        if aside:
+            last_build.gather_anew(spark)
         for line in said:
             click.echo(line)
-        click.echo("Now run: highwater build" if said else "The metastore knows every table of the lake.")
+        done = aside or said
+        click.echo("Now run: highwater build" if done else "Every table is whole, and the metastore knows it.")
         if failures:
             raise CheckError("\n".join(failures))
 

@@ -1,13 +1,17 @@
-"""Tables whose folders are there and that the metastore does not know: found at each start, before anything is written,
-and registered by `highwater recover`.
+"""What a lake is left with by a power cut or the loss of its metastore: found at each start, before anything is
+written, and mended by `highwater recover`.
 """
 
+import json
+import os
+import re
+from datetime import datetime, timezone
 from pathlib import Path
 
 from highwater import faults, last_build
 from highwater.errors import UsageError
 from highwater.feeds import sql_text
-from highwater.landings import newest_commit_in
+from highwater.landings import COMMIT, newest_commit_in
 from highwater.places import in_metastore, rows_of
 from highwater.project import lake
 from highwater.tables import tables_in
@@ -15,6 +19,9 @@ from highwater.tables import tables_in
 OWN = ("raw", "lake")
 MOST_TOLD = 5
 FIRST = f"{0:020}"
+OF_VERSION = re.compile(r"\.?(\d{20})\.")
+CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
+END_OF_PARQUET = b"PAR1"
 REGISTERED = """
     select TBL_ID, NAME, TBL_NAME from APP.TBLS inner join APP.DBS on TBLS.DB_ID = DBS.DB_ID
     where TBL_TYPE = 'EXTERNAL_TABLE'
@@ -34,10 +41,62 @@ def _named(names: list[str]) -> str:
     return ", ".join(names[:MOST_TOLD]) + more
 
 
+def _logs() -> dict[str, Path]:
+    """Return the folders of the lake that have a log of Delta's, by name of schema and table."""
+    folders = [log.parent for log in sorted((lake() / "tables").glob("*.db/*/_delta_log"))]
+    return {f"{folder.parent.stem}.{folder.name}": folder for folder in folders}
+
+
 def folders_of_tables() -> dict[str, Path]:
     """Return the folders of the lake that have a commit of Delta's, by name of schema and table."""
-    folders = [log.parent for log in sorted((lake() / "tables").glob("*.db/*/_delta_log"))]
-    return {f"{folder.parent.stem}.{folder.name}": folder for folder in folders if newest_commit_in(folder)}
+    return {name: folder for name, folder in _logs().items() if newest_commit_in(folder)}
+
+
+def half_files(folder: Path) -> tuple[str, list[Path]] | None:
+    """Return what is half in the log of a table, and the files to put aside; None: nothing.
+
+    Delta takes an empty commit for one that does nothing, and writes behind one that it cannot read. What is behind a
+    half commit goes with it: it was made of what is not there.
+    """
+    log = folder / "_delta_log"
+    names = sorted(os.listdir(log))
+    checkpoints = {int(found[1]): name for name in names if (found := CHECKPOINT.fullmatch(name))}
+    half = {number for number, name in checkpoints.items() if not _ends_with(log / name, END_OF_PARQUET)}
+    since = max((number for number in checkpoints if number not in half), default=-1)
+    commits = [name for name in names if COMMIT.fullmatch(name) and int(name[:20]) > since]
+    first = next((name for name in commits if not _is_whole(log / name)), None)
+    aside = [log / name for name in names if any(checkpoints[number] in name for number in half)]
+    if first:
+        aside += [log / name for name in names if (found := OF_VERSION.match(name)) and found[1] >= first[:20]]
+        return f"commit {int(first[:20])}", sorted(set(aside))
+    return (f"checkpoint {max(half)}", aside) if half else None
+
+
+def _ends_with(path: Path, end: bytes) -> bool:
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - len(end)))
+        return file.read() == end
+
+
+def _is_whole(commit: Path) -> bool:
+    """Return whether the last line of a commit is one of Delta's actions."""
+    try:
+        return isinstance(json.loads(commit.read_bytes().rstrip(b"\r\n").rpartition(b"\n")[2]), dict)
+    except ValueError:
+        return False
+
+
+def half_logs() -> str | None:
+    """Return what to say of tables whose log a power cut has left in half; None: none is."""
+    found = {name: half for name, folder in _logs().items() if (half := half_files(folder))}
+    if not found:
+        return None
+    told = [f"{what} of {table}" for table, (what, _) in found.items()]
+    return (
+        f"{_named(told)} {'is' if len(told) == 1 else 'are'} empty or half (a power cut?), and what was written there "
+        "is not in the table. To put it aside, so that the table is as it was before: highwater recover"
+    )
 
 
 def lost(unknown: dict[str, Path]) -> str | None:
@@ -80,6 +139,35 @@ def _unknown(spark) -> dict[str, Path]:
         for table in tables_in(spark, schema)
     }
     return {name: folder for name, folder in folders.items() if name.lower() not in known}
+
+
+def put_aside() -> list[str]:
+    """Move what is half in the logs of tables into `<lake>/put_aside`; return a line for each table.
+
+    A table whose creation is half has nothing else, and its whole folder goes.
+    """
+    said = []
+    target = lake() / "put_aside" / datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")
+    for name, folder in _logs().items():
+        if not (half := half_files(folder)):
+            continue
+        what, files = half
+        beside = target / name
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        if any(path.name == f"{FIRST}.json" for path in files):
+            folder.rename(beside)
+            said.append(f"{name}: {what} is half; the folder of the table was put aside, into {beside}")
+            continue
+        beside.mkdir()
+        for path in [*folder.glob("_delta_log/*_last_checkpoint*"), *sorted(files, key=_last_is_half)]:
+            path.rename(beside / path.name)
+        said.append(f"{name}: {what} is half, and was put aside with whatever is behind it, into {beside}")
+    return said
+
+
+def _last_is_half(path: Path) -> tuple[int, bool]:
+    """Order files so that the half commit goes last: killed meanwhile, the next time finds it again."""
+    return -int(OF_VERSION.match(path.name)[1]), bool(COMMIT.fullmatch(path.name))
 
 
 def recover(spark) -> tuple[list[str], list[str]]:

@@ -43,15 +43,16 @@ def session(recovering: bool = False, **settings: str):
     """Start Spark, or return the session that this process already has.
 
     Arguments:
-        recovering: tables that the metastore does not know, and whose folders are there, are no error.
+        recovering: tables that the metastore does not know, and logs that are half, are no error.
         settings: further Spark settings, with `__` for dots (tests ask for fewer cores).
     Returns: the `SparkSession`; its current database is the schema that dbt builds into.
-    Raises: UsageError when Java or the jars are missing, or the metastore has lost tables.
+    Raises: UsageError when Java or the jars are missing, or the metastore has lost tables, or a power cut has left
+            the log of a table in half.
     """
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    from highwater.recover import require_known_tables
+    from highwater.recover import half_logs, require_known_tables
 
     # also for a thread that did not start it, for which there is no active one
     with contextlib.suppress(PySparkRuntimeError):
@@ -59,6 +60,10 @@ def session(recovering: bool = False, **settings: str):
     require_java()
     if not list(JARS.glob("*.jar")):
         raise UsageError(f"no jars in {JARS}; run `make setup` once, with network.")
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    # whoever writes would go on behind it; a reader, on a copy of the metastore, is told
+    if METASTORE not in given and not recovering and (half := half_logs()):
+        raise UsageError(f"nothing was done: {half}")
     if sys.stderr.isatty():
         print("starting Spark ...", file=sys.stderr)
     os.environ.setdefault("SPARK_CONF_DIR", str(Path("conf").resolve()))
@@ -69,7 +74,6 @@ def session(recovering: bool = False, **settings: str):
     # PySpark logs each analysis error as one line of 10 KB of JSON; whoever catches it reports it.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     builder = SparkSession.builder.appName("highwater").enableHiveSupport()
-    given = {name.replace("__", "."): value for name, value in settings.items()}
     for name, value in {**profile_settings(), **given}.items():
         builder = builder.config(name, value)
     log = lake() / "spark.log"
@@ -278,7 +282,7 @@ def reading_session():
     The tables themselves are read where they are; Delta readers need no lock.
     Raises: UsageError when there is no lake yet, or its metastore has lost tables.
     """
-    from highwater.recover import folders_of_tables, lost, require_known_tables
+    from highwater.recover import folders_of_tables, half_logs, lost, require_known_tables
 
     if not (lake() / "metastore").exists():
         raise UsageError(lost(folders_of_tables()) or f"there is no lake in {lake()} yet; run: highwater build")
@@ -297,5 +301,7 @@ def reading_session():
                     raise
         if not is_being_written():  # somebody may be creating a table
             require_known_tables(spark)
+            if half := half_logs():
+                print(f"warning: {printable(half)}", file=sys.stderr)
         yield spark
         spark.stop()

@@ -1,4 +1,4 @@
-"""A lake whose metastore was lost: found at the next command, its tables registered from their folders."""
+"""A lake whose metastore was lost, or a commit left in half: found at the next command, and mended by one."""
 
 import shutil
 
@@ -64,7 +64,7 @@ def test_a_lost_metastore_is_found_and_its_tables_are_registered(made, tmp_path)
     for table in ("raw.landed", "lake.taken", "own.kept"):
         assert f"{table}: registered" in said
     (lake / "tables/lake.db/no_table").rmdir()
-    assert highwater(lake, "recover") == (0, "The metastore knows every table of the lake.\n")
+    assert highwater(lake, "recover") == (0, "Every table is whole, and the metastore knows it.\n")
     assert query(lake, "select sum(a) + (select sum(a) from own.kept) from raw.landed") == "4"
     # dropped tables leave nothing, as if they had been made there
     dropped = python(lake, "-c", DROPPED)
@@ -76,3 +76,23 @@ def test_a_lost_metastore_is_found_and_its_tables_are_registered(made, tmp_path)
     code = REPLACED.replace("CONTROL", "recover.require_known_tables = lambda *_: None")
     assert python(control, "-c", code).returncode == 0
     assert query(control, "select sum(a) from raw.landed") == "5"
+
+
+@pytest.mark.long
+def test_a_half_commit_stops_who_writes_and_is_told_to_who_reads(made, tmp_path):
+    lake = tmp_path / "lake"
+    shutil.copytree(made, lake)
+    (lake / f"tables/raw.db/landed/_delta_log/{1:020}.json").write_bytes(b"")
+    before = state(lake)
+    code, said = highwater(lake, "land")
+    assert code == 2 and said.startswith(
+        "highwater: nothing was done: commit 1 of raw.landed is empty or half (a power cut?)"
+    ), said
+    assert said.endswith(": highwater recover\n") and len(said.splitlines()) == 1
+    assert state(lake) == before
+    code, said = highwater(lake, "query", "select sum(a) as it_is_like_before from raw.landed")
+    assert code == 0 and "warning: commit 1 of raw.landed is empty or half" in said and "it_is_like_before" in said
+    code, said = highwater(lake, "recover")
+    assert code == 0 and said.startswith("raw.landed: commit 1 is half, and was put aside with whatever is behind it")
+    assert said.endswith("Now run: highwater build\n")
+    assert query(lake, "select sum(a) from raw.landed") == "1"

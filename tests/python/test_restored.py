@@ -1,14 +1,17 @@
-"""A raw table that is older than its log: found, said, and no number of a batch comes again."""
+"""A table that was restored alone or left in half: found, said, and no number of a batch comes again."""
+
+import re
+import shutil
 
 import pytest
-from highwater import landing, last_build
+from highwater import landing, last_build, recover
 from highwater import rebuild as rebuilding
 from highwater.errors import UsageError
-from highwater.landings import gone_back
+from highwater.landings import gone_back, newest_commit_in
 from highwater.project import lake
 from highwater.rebuild import rebuild_from_raw
 from highwater.status import status
-from workshop import change
+from workshop import change, in_soak_but
 
 FEED, TABLE = "datastream_restored", "datastream_restored.hampers"
 UNBUILT = "datastream_restored.crates"
@@ -17,7 +20,7 @@ RAW = f"raw.{FEED}"
 
 @pytest.fixture(scope="module")
 def depot(workshop):
-    """A table of its own whose log has judged three batches, one of the same feed never built, one of a feed never landed."""
+    """A table whose log has judged three batches, one of its feed never built, one of a feed never landed."""
     workshop.add_table(TABLE, "id:bigint", "v:string")
     workshop.add_table(UNBUILT, "id:bigint", "v:string")
     workshop.add_table("datastream_unlanded.trunks", "id:bigint", "v:string")
@@ -44,6 +47,23 @@ def batches(workshop) -> list[int]:
     return [
         row[0] for row in workshop.rows(f"select distinct landing_batch from {RAW} where entry = 'file' order by 1")
     ]
+
+
+def folder_of(schema: str, table: str):
+    return lake() / "tables" / f"{schema}.db" / table
+
+
+def changed_behind_spark(workshop):
+    """Let this process see what was done to files, as the next one does."""
+    workshop.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    workshop.spark.catalog.clearCache()
+
+
+def put_back(workshop, folder, kept):
+    """Put a copy into the place of a table's folder, as somebody does who restores that table alone."""
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
+    changed_behind_spark(workshop)
 
 
 def go_back(workshop) -> int:
@@ -119,6 +139,140 @@ def test_another_content_of_a_file_is_another_record(depot):
         patch.setattr(rebuilding, "_refuse_loss", lambda *_: None)
         rebuild_from_raw(depot.spark, "hampers")
     assert dict(depot.rows("select id, v from hampers"))[80] == "is"
+
+
+DAMAGES = {
+    "empty": lambda commit: commit.write_bytes(b""),
+    "half": lambda commit: commit.write_bytes(commit.read_bytes()[: commit.stat().st_size // 2]),
+    "zeros": lambda commit: commit.write_bytes(b"\0" * commit.stat().st_size),
+}
+PLACES = {"raw": ("raw", FEED), "log": ("lake", "hampers_changes"), "merged": ("lake", "hampers_merged")}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("place", "damage"),
+    in_soak_but(
+        [("raw", "empty"), ("log", "half"), ("merged", "empty")],
+        [(place, damage) for place in PLACES for damage in DAMAGES],
+    ),
+)
+def test_a_power_cut_that_leaves_a_commit_in_half(depot, place, damage):
+    """Delta takes an empty commit for one that does nothing, and writes on behind one that it cannot read."""
+    folder = folder_of(*PLACES[place])
+    key = 1000 + depot.value(f"select max(landing_batch) from {RAW}")
+    deliver(depot, key, key, "cut")
+    depot.land(FEED)
+    rows = built(depot)
+    assert recover.half_logs() is None
+    commit = newest_commit_in(folder)
+    for path in [*commit.parent.glob(f"{commit.stem}.checkpoint*"), commit.parent / "_last_checkpoint"]:
+        path.unlink(missing_ok=True)  # which would do without the commit
+    DAMAGES[damage](commit)
+    # what no commit names is nothing to Delta
+    (folder / "part-0-half.snappy.parquet").write_bytes(b"PAR1")
+    (commit.parent / f".{int(commit.stem) + 1:020}.json.half.tmp").write_bytes(b"{")
+    if damage == "empty" and place == "merged":  # the fault: nobody says a word
+        changed_behind_spark(depot)
+        assert key not in dict(depot.rows("select id, v from hampers"))
+    assert re.match(rf"commit {int(commit.stem)} of {'.'.join(PLACES[place])} is empty or half", recover.half_logs())
+    (said,) = recover.put_aside()
+    assert f"commit {int(commit.stem)} is half, and was put aside with" in said
+    assert list(lake().glob(f"put_aside/*/{'.'.join(PLACES[place])}/{commit.name}"))
+    assert recover.half_logs() is None
+    changed_behind_spark(depot)
+    depot.land(FEED)
+    assert built(depot) == rows and rows[key] == "cut"
+    deliver(depot, key + 1, key, "behind it")
+    depot.land(FEED)
+    assert built(depot) == rows | {key: "behind it"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_power_cut_that_leaves_a_checkpoint_in_half(depot, damage):
+    folder = folder_of("lake", "hampers_merged")
+    rows = dict(depot.rows("select id, v from hampers"))
+    logs = depot.spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    logs.forTable(depot.spark._jsparkSession, str(folder.resolve())).checkpoint()
+    assert recover.half_logs() is None
+    (checkpoint,) = folder.glob(f"_delta_log/{newest_commit_in(folder).stem}.checkpoint*.parquet")
+    damage(checkpoint)
+    assert re.match(r"checkpoint \d+ of lake.hampers_merged is empty or half", recover.half_logs())
+    assert len(recover.put_aside()) == 1 and not list(checkpoint.parent.glob(f".{checkpoint.name}*"))
+    assert recover.half_logs() is None
+    changed_behind_spark(depot)
+    assert dict(depot.rows("select id, v from hampers")) == rows
+
+
+@pytest.mark.long
+def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
+    """No number of a batch comes again that the merged table has taken in: it would not be taken in."""
+    log, merged = folder_of("lake", "hampers_changes"), "hampers_merged"
+    key = 2000 + depot.value(f"select max(landing_batch) from {RAW}")
+    shutil.copytree(log, tmp_path / "log")
+    deliver(depot, key, key, "lost by the log")
+    depot.land(FEED)
+    built(depot)
+    taken_in = depot.value(f"select max(log_batch) from {merged}")
+    deliver(depot, key + 1, key + 1, "behind it")
+    depot.land(FEED)
+    # negative control: the number comes again
+    put_back(depot, log, tmp_path / "log")
+    macro = depot.folder / "macros/merge/arriving_batches.sql"
+    shipped = macro.read_text()
+    assert "if taken_in >= arriving.log_batch" in shipped
+    macro.write_text(shipped.replace("if taken_in >= arriving.log_batch", "if false"))
+    assert key + 1 not in built(depot)
+    macro.write_text(shipped)
+    put_back(depot, log, tmp_path / "log")
+    said = status(depot.spark, "hampers")[0]["gone_back"]
+    assert said.startswith(f"hampers_changes has up to batch {taken_in - 1} of the log, and {merged} has taken in")
+    for way in (rebuilding.rebuild, rebuild_from_raw):
+        with pytest.raises(UsageError, match="the log went back"):
+            way(depot.spark, "hampers")
+    rows = built(depot)
+    assert (rows[key], rows[key + 1]) == ("lost by the log", "behind it")
+    assert depot.value("select max(log_batch) from hampers_changes") == taken_in + 1
+    assert status(depot.spark, "hampers")[0]["gone_back"] is None
+    # what the sentence says behind it
+    verdict = f"select verdict from hampers_changes where id = {key}"
+    assert depot.value(verdict) == "duplicate"
+    rebuild_from_raw(depot.spark, "hampers")
+    assert depot.value(verdict) == "applied"
+    assert dict(depot.rows("select id, v from hampers")) == rows == built(depot)
+
+
+@pytest.mark.long
+def test_a_merged_table_that_is_older_than_its_log(depot, tmp_path):
+    merged = folder_of("lake", "hampers_merged")
+    key = 3000 + depot.value(f"select max(landing_batch) from {RAW}")
+    shutil.copytree(merged, tmp_path / "merged")
+    deliver(depot, key, key, "lost by the table")
+    depot.land(FEED)
+    rows = built(depot)
+    version = int(newest_commit_in(merged).stem)
+    last_build.remember("mark", "words")
+    assert last_build.gone_back(last_build.remembered()) is None
+    put_back(depot, merged, tmp_path / "merged")
+    said = last_build.gone_back(last_build.remembered())
+    assert f"lake.hampers_merged from {version} to {version - 1}: tables have gone back" in said
+    assert key not in dict(depot.rows("select id, v from hampers"))
+    assert built(depot) == rows
+    last_build.forget()
+
+
+@pytest.mark.long
+def test_a_log_that_is_gone_is_made_again_above_what_its_merged_table_has(depot):
+    rows = built(depot)
+    taken_in = depot.value("select max(log_batch) from hampers_merged")
+    depot.spark.sql("drop table lake.hampers_changes")
+    assert built(depot) == rows
+    assert depot.value("select min(log_batch) from hampers_changes") == taken_in + 1
+    key = 4000 + depot.value(f"select max(landing_batch) from {RAW}")
+    deliver(depot, key, key, "behind it")
+    depot.land(FEED)
+    assert built(depot) == rows | {key: "behind it"}
 
 
 @pytest.mark.long

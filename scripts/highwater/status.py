@@ -59,8 +59,10 @@ METHODS = {
 WAITING = """
     select any_value(logged.batch) as logged_batch, any_value(logged.newest) as newest, count(raw.entry) as waiting
     from (
-        select coalesce(max(landing_batch), 0) as batch, coalesce(max(log_batch), 0) as newest
-        from lake.`{entity}_changes` where feed = '{feed}'
+        select
+            coalesce(max(landing_batch) filter (where feed = '{feed}'), 0) as batch,
+            coalesce(max(log_batch), 0) as newest
+        from lake.`{entity}_changes`
     ) as logged
     left join raw.`{feed}` as raw
         on raw.entry = 'record' and raw.source_table = {table} and raw.landing_batch > logged.batch
@@ -116,6 +118,9 @@ def status(spark, table: str | None = None) -> list[dict]:
         found, ((entity, by_itself(_marks, "what is captured of {1}")(feed, name)) for entity, feed, name in pairs)
     ):
         found[entity] |= marks
+    # before the logs: a build that runs meanwhile appends to them first
+    merged = [entity for entity in chosen if f"{entity}_merged" in lake]
+    layers = of_each(merged, by_itself(lambda entity: _layers(spark, entity), "lake.{}_merged"), "asking tables")
     in_log = {}
     logged = [pair for pair in pairs if isinstance(landed.get(pair[1]), dict) and f"{pair[0]}_changes" in lake]
     waiting = of_each(logged, by_itself(lambda pair: _waiting(spark, *pair), "lake.{0[0]}_changes"), "asking logs")
@@ -123,15 +128,13 @@ def status(spark, table: str | None = None) -> list[dict]:
         found, ((entity, feed, row) for (entity, feed, _), row in zip(logged, waiting, strict=True))
     ):
         found[entity]["logged_batch"][feed] = row.logged_batch
-        in_log[entity] = max(in_log.get(entity, 0), row.newest)
+        in_log[entity] = row.newest
         found[entity]["waiting"] = found[entity].get("waiting", 0) + row.waiting
     for values in found.values():
         values["gone_back"] = _gone_back(values, landed)
-    merged = [entity for entity in chosen if f"{entity}_merged" in lake]
-    layers = of_each(merged, by_itself(lambda entity: _layers(spark, entity), "lake.{}_merged"), "asking tables")
     for entity, row in _noted(found, zip(merged, layers, strict=True)):
-        said = log_went_back(entity, in_log.get(entity), row.pop("taken_in")) if entity in in_log else None
-        row.pop("taken_in", None)
+        taken_in = row.pop("taken_in")
+        said = log_went_back(entity, in_log[entity], taken_in) if entity in in_log else None
         found[entity] |= row | {"gone_back": ". ".join(filter(None, [found[entity]["gone_back"], said])) or None}
     for entity in filter(lambda entity: f"{entity}_merged_previous" in lake, merged):
         found[entity]["retained"] = f"{entity}_merged_previous"

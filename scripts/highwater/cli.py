@@ -134,6 +134,7 @@ def build(hold, arguments):
     from highwater.new_fields import add_new_fields
     from highwater.project import lease
     from highwater.spark import session
+    from highwater.tables import gather_anew
 
     declared = _feeds(())
     require_landing_folder(declared.values())
@@ -149,7 +150,7 @@ def build(hold, arguments):
         older = last_build.gone_back(last)
         if older:
             click.echo(f"warning: {older}.", err=True)
-            last_build.gather_anew(session())
+            gather_anew(session())
         elif last.get("fingerprint") == mark:
             click.echo(
                 f"Nothing has landed and nothing in the project has changed since the build of {last['at']} UTC; "
@@ -240,10 +241,10 @@ def recover():
 
     Tables are registered from their folders below the lake; the next build makes the views.
     """
-    from highwater import last_build
     from highwater import recover as recovering
     from highwater.project import lease
     from highwater.spark import session
+    from highwater.tables import gather_anew
 
     with lease("highwater recover"):
         aside = recovering.put_aside()
@@ -252,7 +253,7 @@ def recover():
         spark = session(recovering=True)
         said, failures = recovering.recover(spark)
         if aside:
-            last_build.gather_anew(spark)
+            gather_anew(spark)
         for line in said:
             click.echo(line)
         done = aside or said

@@ -93,6 +93,12 @@ def newest_commit_in(folder: Path) -> Path | None:
     return folder / "_delta_log" / max(names) if names else None
 
 
+def folders_of_tables() -> dict[str, Path]:
+    """Return the folders of the lake that have a commit of Delta's, by name of schema and table."""
+    folders = [log.parent for log in sorted((lake() / "tables").glob("*.db/*/_delta_log"))]
+    return {f"{folder.parent.stem}.{folder.name}": folder for folder in folders if newest_commit_in(folder)}
+
+
 def _in_logs(spark, feed: Feed, entities: list[str], batch: int) -> list[Landing]:
     def newest(some: list[str]) -> list:
         parts = [NEWEST_IN_LOG.format(entity=entity, feed=feed.name, batch=batch) for entity in some]

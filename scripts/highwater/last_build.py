@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from highwater.landings import newest_commit_in
+from highwater.landings import folders_of_tables, newest_commit_in
 from highwater.project import lake, read_state, utc_now, write_whole
 from highwater.rebuild import PENDING
 from highwater.rejections import Rejected, lines_of
-from highwater.tables import Trouble, by_itself, of_each, tables_in
+from highwater.tables import Trouble, by_itself, named, of_each, tables_in
 
 NEWER = """
     select
@@ -21,7 +21,6 @@ NEWER = """
     from lake.`{table}_changes` where {newer}
 """
 
-MOST_TOLD = 5
 RECORDED = ("fingerprint", "at", "summary")
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
@@ -59,9 +58,7 @@ def remember(mark: str, summary: str) -> None:
 
 def _versions() -> dict[str, int]:
     """Return the newest version of each table of the lake, by its name, as its folder has it."""
-    logs = [log.parent for log in (lake() / "tables").glob("*.db/*/_delta_log")]
-    commits = {f"{folder.parent.stem}.{folder.name}": newest_commit_in(folder) for folder in logs}
-    return {name: int(commit.stem) for name, commit in commits.items() if commit}
+    return {name: int(newest_commit_in(folder).stem) for name, folder in folders_of_tables().items()}
 
 
 def gone_back(record: dict) -> str | None:
@@ -76,18 +73,11 @@ def gone_back(record: dict) -> str | None:
     older = [f"{name} from {was} to {now[name]}" for name, was in versions.items() if name in now and now[name] < was]
     if not older:
         return None
-    more = f" and {len(older) - MOST_TOLD:,} more" if len(older) > MOST_TOLD else ""
     return (
-        f"{', '.join(older[:MOST_TOLD])}{more}: tables have gone back to an older version since the last build (were "
-        "they restored alone, or did a power cut take commits?). What raw and the logs have is judged, taken in and "
-        "counted again"
+        f"{named(older)}: tables have gone back to an older version since the last build (were they restored alone, or "
+        "did a power cut take commits?). What raw and the logs have is judged and taken in again, and what the ledger "
+        "and the lists lack is counted"
     )
-
-
-def gather_anew(spark) -> None:
-    """Let the next build gather the ledger and the lists of what became of records from their beginning."""
-    if "gathered_batches" in tables_in(spark, "lake"):
-        spark.sql("delete from lake.gathered_batches")
 
 
 def forget() -> None:

@@ -11,13 +11,12 @@ from pathlib import Path
 from highwater import faults, last_build
 from highwater.errors import UsageError
 from highwater.feeds import sql_text
-from highwater.landings import COMMIT, newest_commit_in
+from highwater.landings import COMMIT, folders_of_tables, newest_commit_in
 from highwater.places import in_metastore, rows_of
 from highwater.project import lake
-from highwater.tables import tables_in
+from highwater.tables import named, tables_in
 
 OWN = ("raw", "lake")
-MOST_TOLD = 5
 FIRST = f"{0:020}"
 OF_VERSION = re.compile(r"\.?(\d{20})\.")
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
@@ -34,22 +33,6 @@ MANAGED = [
     "update APP.TBLS set TBL_TYPE = 'MANAGED_TABLE' where TBL_ID = {number}",
     "delete from APP.TABLE_PARAMS where TBL_ID = {number} and PARAM_KEY = 'EXTERNAL'",
 ]
-
-
-def _named(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_TOLD:,} more" if len(names) > MOST_TOLD else ""
-    return ", ".join(names[:MOST_TOLD]) + more
-
-
-def _logs() -> dict[str, Path]:
-    """Return the folders of the lake that have a log of Delta's, by name of schema and table."""
-    folders = [log.parent for log in sorted((lake() / "tables").glob("*.db/*/_delta_log"))]
-    return {f"{folder.parent.stem}.{folder.name}": folder for folder in folders}
-
-
-def folders_of_tables() -> dict[str, Path]:
-    """Return the folders of the lake that have a commit of Delta's, by name of schema and table."""
-    return {name: folder for name, folder in _logs().items() if newest_commit_in(folder)}
 
 
 def half_files(folder: Path) -> tuple[str, list[Path]] | None:
@@ -89,12 +72,12 @@ def _is_whole(commit: Path) -> bool:
 
 def half_logs() -> str | None:
     """Return what to say of tables whose log a power cut has left in half; None: none is."""
-    found = {name: half for name, folder in _logs().items() if (half := half_files(folder))}
+    found = {name: half for name, folder in folders_of_tables().items() if (half := half_files(folder))}
     if not found:
         return None
     told = [f"{what} of {table}" for table, (what, _) in found.items()]
     return (
-        f"{_named(told)} {'is' if len(told) == 1 else 'are'} empty or half (a power cut?), and what was written there "
+        f"{named(told)} {'is' if len(told) == 1 else 'are'} empty or half (a power cut?), and what was written there "
         "is not in the table. To put it aside, so that the table is as it was before: highwater recover"
     )
 
@@ -116,7 +99,7 @@ def lost(unknown: dict[str, Path]) -> str | None:
         return None
     return (
         f"the metastore of the lake {lake()} was lost, or is older than the lake's tables: it does not know "
-        f"{_named(names)}, whose files are there. Nothing was done. To register them from their folders: "
+        f"{named(names)}, whose files are there. Nothing was done. To register them from their folders: "
         "highwater recover"
     )
 
@@ -148,7 +131,7 @@ def put_aside() -> list[str]:
     """
     said = []
     target = lake() / "put_aside" / datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")
-    for name, folder in _logs().items():
+    for name, folder in folders_of_tables().items():
         if not (half := half_files(folder)):
             continue
         what, files = half

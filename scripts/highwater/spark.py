@@ -282,7 +282,8 @@ def reading_session():
     The tables themselves are read where they are; Delta readers need no lock.
     Raises: UsageError when there is no lake yet, or its metastore has lost tables.
     """
-    from highwater.recover import folders_of_tables, half_logs, lost, require_known_tables
+    from highwater.landings import folders_of_tables
+    from highwater.recover import half_logs, lost, require_known_tables
 
     if not (lake() / "metastore").exists():
         raise UsageError(lost(folders_of_tables()) or f"there is no lake in {lake()} yet; run: highwater build")

@@ -14,6 +14,7 @@ from highwater.feeds import sql_text
 LISTS = {"rejected_changes", "sequence_ties", "late_changes", "stale_rows"}
 THREADS = min(4, os.cpu_count() or 1)
 SECONDS_OF_SILENCE = 5
+MOST_TOLD = 5
 
 
 def tables_in(spark, schema: str) -> set[str]:
@@ -68,6 +69,18 @@ def by_itself(ask: Callable, asked: str) -> Callable:
             return Trouble(faults.trouble_of_one(error))
 
     return answer
+
+
+def named(names: list[str]) -> str:
+    """Return the first names of a list in a row, and how many more there are."""
+    more = f" and {len(names) - MOST_TOLD:,} more" if len(names) > MOST_TOLD else ""
+    return ", ".join(names[:MOST_TOLD]) + more
+
+
+def gather_anew(spark) -> None:
+    """Let the next build look through all batches for what the ledger and the lists lack."""
+    if "gathered_batches" in tables_in(spark, "lake"):
+        spark.sql("delete from lake.gathered_batches")
 
 
 def count_anew(spark, entity: str, feeds: Iterable[str]) -> None:

@@ -84,9 +84,7 @@ def damaged(workshop, table: str, how):
 
 
 def forget_what_was_read(workshop):
-    """Delta and Spark keep what they have read of a table."""
-    workshop.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    workshop.spark.catalog.clearCache()
+    workshop.forget_what_was_read()
     for name in ("raw.datastream_user1", "lake.customers_changes", "lake.customers_merged", "lake.ledger"):
         with contextlib.suppress(Exception):
             workshop.spark.catalog.refreshTable(name)

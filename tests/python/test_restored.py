@@ -53,17 +53,11 @@ def folder_of(schema: str, table: str):
     return lake() / "tables" / f"{schema}.db" / table
 
 
-def changed_behind_spark(workshop):
-    """Let this process see what was done to files, as the next one does."""
-    workshop.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    workshop.spark.catalog.clearCache()
-
-
 def put_back(workshop, folder, kept):
     """Put a copy into the place of a table's folder, as somebody does who restores that table alone."""
     shutil.rmtree(folder)
     shutil.copytree(kept, folder)
-    changed_behind_spark(workshop)
+    workshop.forget_what_was_read()
 
 
 def go_back(workshop) -> int:
@@ -173,14 +167,14 @@ def test_a_power_cut_that_leaves_a_commit_in_half(depot, place, damage):
     (folder / "part-0-half.snappy.parquet").write_bytes(b"PAR1")
     (commit.parent / f".{int(commit.stem) + 1:020}.json.half.tmp").write_bytes(b"{")
     if damage == "empty" and place == "merged":  # the fault: nobody says a word
-        changed_behind_spark(depot)
+        depot.forget_what_was_read()
         assert key not in dict(depot.rows("select id, v from hampers"))
     assert re.match(rf"commit {int(commit.stem)} of {'.'.join(PLACES[place])} is empty or half", recover.half_logs())
     (said,) = recover.put_aside()
     assert f"commit {int(commit.stem)} is half, and was put aside with" in said
     assert list(lake().glob(f"put_aside/*/{'.'.join(PLACES[place])}/{commit.name}"))
     assert recover.half_logs() is None
-    changed_behind_spark(depot)
+    depot.forget_what_was_read()
     depot.land(FEED)
     assert built(depot) == rows and rows[key] == "cut"
     deliver(depot, key + 1, key, "behind it")
@@ -201,7 +195,7 @@ def test_a_power_cut_that_leaves_a_checkpoint_in_half(depot, damage):
     assert re.match(r"checkpoint \d+ of lake.hampers_merged is empty or half", recover.half_logs())
     assert len(recover.put_aside()) == 1 and not list(checkpoint.parent.glob(f".{checkpoint.name}*"))
     assert recover.half_logs() is None
-    changed_behind_spark(depot)
+    depot.forget_what_was_read()
     assert dict(depot.rows("select id, v from hampers")) == rows
 
 

@@ -177,6 +177,11 @@ class Workshop:
         paths = (path for name in folders for path in [self.folder / name, *(self.folder / name).glob("**/*")])
         return {path: path.stat().st_mtime_ns for path in paths}
 
+    def forget_what_was_read(self):
+        """Delta and Spark keep what they have read of a table; let them see what was done to files since."""
+        self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+        self.spark.catalog.clearCache()
+
     def build(self, *selected: str, command: str = "build", **options) -> dict[str, str]:
         """Build the models (with everything before them); return the status of each node by name."""
         arguments = [command]

@@ -11,7 +11,7 @@ from highwater import reconcile as reconciliation
 from highwater.reconcile import FAIL, PASS
 from postgres import serving
 
-pytestmark = pytest.mark.soak
+pytestmark = pytest.mark.long
 FEED = "debezium_shop"
 SIGNAL = """insert into debezium_signal values ('{name}', 'execute-snapshot',
   '{{"data-collections": ["public.orders", "public.moved_keys", "public.every_type"], "type": "{kind}"}}');"""

@@ -279,6 +279,13 @@ def test_twenty_points(lake):
         places = [(place + 0.5) / count for place in range(count)]
         try_points(lake, name, [(kinds[(turn + number) % 4], place) for number, place in enumerate(places)])
     assert len(lake.points) == 20 and sum(bool(hits) for *_, hits in lake.points) >= 18
+    # negative control: half a state file, and what nobody knows, would have been seen
+    half, nobody = lake.below / "landings/half.json", lake.below / "tables/lake.db/nobody"
+    half.write_text('{"number": 1')
+    nobody.mkdir()
+    assert lake.half_states() == [half] and lake.leftovers() == [str(nobody)]
+    half.unlink()
+    nobody.rmdir()
 
 
 @pytest.mark.soak

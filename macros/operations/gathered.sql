@@ -14,15 +14,19 @@
     {%- for statement in news.before -%}
         {%- do run_query(statement) -%}
     {%- endfor -%}
-    {%- for parts in news.parts | batch(_parts_at_once()) -%}
-        {%- do run_query(_insert_of_parts(gathered, parts)) -%}
+    {%- set tables = namespace(all=0, gathered=0) -%}
+    {%- for statement in news.statements -%}
+        {%- set tables.all = tables.all + statement.where | length -%}
+    {%- endfor -%}
+    {%- for statement in news.statements -%}
+        {%- do run_query(_insert_of_tables(gathered, statement)) -%}
+        {%- set tables.gathered = tables.gathered + statement.where | length -%}
         {%- if loop.length > 3 -%}
-            {%- set done = [loop.index * _parts_at_once(), news.parts | length] | min -%}
-            {%- do log(model.name ~ ': ' ~ done ~ ' of ' ~ (news.parts | length) ~ ' gathered', info=true) -%}
+            {%- do log(model.name ~ ': ' ~ tables.gathered ~ ' of ' ~ tables.all ~ ' gathered', info=true) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- do context['_' ~ model.name ~ '_gathered'](gathered, news) -%}
-    {%- call noop_statement('main', 'GATHERED ' ~ (news.parts | length)) -%}
+    {%- call noop_statement('main', 'GATHERED ' ~ tables.all) -%}
         {{ sql }}
     {%- endcall -%}
     {%- do persist_docs(gathered, model) -%}
@@ -30,24 +34,28 @@
     {{ return({'relations': [gathered]}) }}
 {% endmaterialization %}
 
-{%- macro _parts_at_once() -%}
+{%- macro _tables_at_once() -%}
     {#- One commit for so many, and SQL that stays as long as it is however many tables a project has. -#}
-    {{ return(8) }}
+    {{ return(16) }}
 {%- endmacro -%}
 
-{%- macro _insert_of_parts(gathered, parts) -%}
+{%- macro _insert_of_tables(gathered, statement) -%}
     insert into {{ gathered }} replace where
-        {%- for part in parts %}
-        {{ 'or ' if not loop.first }}({{ part.where }})
+        {%- for where in statement.where %}
+        {{ 'or ' if not loop.first }}({{ where }})
         {%- endfor %}
-    {%- for part in parts %}
-    {%- if not loop.first %}
 
-    union all
-    {%- endif %}
+    {{ statement.rows }}
+{%- endmacro -%}
 
-    {{ part.rows }}
-    {%- endfor %}
+{%- macro _statements_of_parts(parts) -%}
+    {#- Of each part of the ledger its rows, some together in one statement. -#}
+    {%- set statements = [] -%}
+    {%- for some in parts | batch(_tables_at_once()) -%}
+        {%- set rows = some | map(attribute='rows') | join('\n\n    union all\n\n    ') -%}
+        {%- do statements.append({'where': some | map(attribute='where') | list, 'rows': rows}) -%}
+    {%- endfor -%}
+    {{ return(statements) }}
 {%- endmacro -%}
 
 {%- macro _gathered_batches() -%}

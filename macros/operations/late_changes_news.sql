@@ -1,7 +1,7 @@
 {%- macro late_changes_news(late, was_view) -%}
     {%- set horizons = _horizons() -%}
     {%- set declaration = local_md5(tojson(horizons)) -%}
-    {%- set news = {'before': [], 'parts': [], 'declaration': declaration, 'is_other': false} -%}
+    {%- set news = {'before': [], 'statements': [], 'declaration': declaration, 'is_other': false} -%}
     {%- set marks = _gathered_marks('late_changes') -%}
     {%- if not horizons and not marks -%}
         {{ return(news) }}
@@ -12,17 +12,17 @@
         {%- do news.update({'is_other': true}) -%}
         {%- do _forget_gathered('late_changes') -%}
     {%- endif -%}
+    {%- set parts = [] -%}
     {%- for part in _news_of_ledger('late_changes') if part.table_name in horizons -%}
-        {%- do news.parts.append({
-            'where': _batches_of_part(part),
-            'rows': late_changes(part, horizons[part.table_name]),
-        }) -%}
+        {%- set rows = late_changes(part, horizons[part.table_name]) -%}
+        {%- do parts.append({'where': _batches_of_part(part), 'rows': rows}) -%}
     {%- endfor -%}
+    {%- do news.statements.extend(_statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _late_changes_gathered(late, news) -%}
-    {%- if news.parts or news.is_other -%}
+    {%- if news.statements or news.is_other -%}
         {%- do _keep_marks_of_ledger('late_changes', news.declaration) -%}
     {%- endif -%}
 {%- endmacro -%}

@@ -1,5 +1,5 @@
 {%- macro ledger_news(ledger, was_view) -%}
-    {%- set news = {'before': [], 'parts': [], 'feeds': {}, 'unbuilt': []} -%}
+    {%- set news = {'before': [], 'statements': [], 'feeds': {}, 'unbuilt': []} -%}
     {%- set recorded = _recorded_batches(ledger) -%}
     {%- set marks = _gathered_marks('ledger') -%}
     {%- for feed, tables in _tables_of_feeds().items() -%}
@@ -8,17 +8,20 @@
         {#- a table that was declared since may have old records -#}
         {%- set newest = _newest_batches(source(feed, tables[0][2]), mark.landing_batch if mark.declaration == declaration else 0) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
+        {%- set asked = [] -%}
         {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
             {%- if load_cached_relation(ref(entity ~ '_changes')) is none -%}
                 {#- declared, and its log is made by a later build -#}
                 {%- do news.unbuilt.append(entity) -%}
             {%- else -%}
                 {%- set mark = recorded.get((entity, feed), 0) -%}
-                {%- do news.parts.append({
-                    'where': "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ mark,
-                    'rows': ledger_rows(entity, source(feed, name), source_table, mark),
-                }) -%}
+                {%- do asked.append({'entity': entity, 'source_table': source_table, 'mark': mark, 'where':
+                    "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ mark}) -%}
             {%- endif -%}
+        {%- endfor -%}
+        {%- for some in asked | batch(_tables_at_once()) -%}
+            {%- set rows = ledger_rows(source(feed, tables[0][2]), some) -%}
+            {%- do news.statements.append({'where': some | map(attribute='where') | list, 'rows': rows}) -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(news) }}
@@ -26,7 +29,7 @@
 
 {%- macro _ledger_gathered(ledger, news) -%}
     {#- A feed's mark moves when no table of it waits for a log that has not read its records yet. -#}
-    {%- set has_waiting = news.parts or news.unbuilt -%}
+    {%- set has_waiting = news.statements or news.unbuilt -%}
     {%- set recorded = _recorded_batches(ledger) if has_waiting else {} -%}
     {%- set tables_of_feeds = _tables_of_feeds() -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}

@@ -1,48 +1,58 @@
-{%- macro ledger_rows(entity, raw_table, source_table, mark) -%}
+{%- macro ledger_rows(raw_table, tables) -%}
     {%- set feed = raw_table.identifier -%}
-    {%- set log = ref(entity ~ '_changes') -%}
     select
-        '{{ entity }}' as table_name,
+        table_name,
         '{{ feed }}' as feed,
-        delivered.landing_batch,
-        delivered.landed_at,
-        delivered.read,
-        coalesce(judged.applied, 0) as applied,
-        coalesce(judged.superseded, 0) as superseded,
-        coalesce(judged.duplicate, 0) as duplicate,
-        coalesce(judged.rejected, 0) as rejected,
-        coalesce(judged.tied, 0) as tied
+        landing_batch,
+        landed_at,
+        read,
+        applied,
+        superseded,
+        duplicate,
+        rejected,
+        tied
     from (
         select
+            table_name,
             landing_batch,
             min(landed_at) as landed_at,
-            count(*) as read
-        from {{ raw_table }}
-        where
-            entry = 'record'
-            and source_table = {{ _sql_text(source_table) }}
-            and landing_batch > {{ mark }}
-        group by landing_batch
-    ) as delivered
-    inner join (
-        select max(landing_batch) as newest
-        from {{ log }}
-        where feed = '{{ feed }}' and landing_batch > {{ mark }}
-    ) as taken_in
-        -- what the log has not read yet is not lost, only later
-        on delivered.landing_batch <= taken_in.newest
-    left join (
-        select
-            landing_batch,
+            count_if(is_delivered) as read,
             -- a record may stand for two changes; it is counted by its own
             count_if(verdict = 'applied' and not is_derived) as applied,
             count_if(verdict = 'superseded' and not is_derived) as superseded,
             count_if(verdict = 'duplicate' and not is_derived) as duplicate,
             count_if(verdict = 'rejected' and not is_derived) as rejected,
-            count_if(is_tied) as tied
-        from {{ log }}
-        where feed = '{{ feed }}' and landing_batch > {{ mark }}
-        group by landing_batch
-    ) as judged
-        on delivered.landing_batch = judged.landing_batch
+            count_if(is_tied) as tied,
+            max(max(if(is_delivered, null, landing_batch))) over (partition by table_name) as newest_in_log
+        from (
+            select
+                asked.table_name,
+                delivered.landing_batch,
+                delivered.landed_at,
+                true as is_delivered,
+                cast(null as string) as verdict,
+                false as is_derived,
+                false as is_tied
+            from {{ raw_table }} as delivered
+            inner join (
+                values
+                {%- for table in tables %}
+                ('{{ table.entity }}', {{ _sql_text(table.source_table) }}, {{ table.mark }}){{ ',' if not loop.last }}
+                {%- endfor %}
+            ) as asked (table_name, source_table, mark)
+                on delivered.source_table = asked.source_table and delivered.landing_batch > asked.mark
+            where delivered.entry = 'record' and delivered.landing_batch > {{ tables | map(attribute='mark') | min }}
+            {%- for table in tables %}
+
+            union all
+
+            select '{{ table.entity }}', landing_batch, null, false, verdict, is_derived, is_tied
+            from {{ ref(table.entity ~ '_changes') }}
+            where feed = '{{ feed }}' and landing_batch > {{ table.mark }}
+            {%- endfor %}
+        )
+        group by table_name, landing_batch
+    )
+    -- what the log has not read yet is not lost, only later
+    where read > 0 and landing_batch <= newest_in_log
 {%- endmacro -%}

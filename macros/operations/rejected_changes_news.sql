@@ -1,10 +1,11 @@
 {%- macro rejected_changes_news(rejected, was_view) -%}
-    {%- set news = {'before': [], 'parts': [], 'of_ledger': _news_of_ledger('rejected_changes')} -%}
+    {%- set news = {'before': [], 'statements': [], 'of_ledger': _news_of_ledger('rejected_changes')} -%}
+    {%- set parts = [] -%}
     {%- for part in news.of_ledger if part.rejected > 0 -%}
-        {%- do news.parts.append({
-            'where': _batches_of_part(part),
-            'rows': _rejected_rows(part),
-        }) -%}
+        {%- do parts.append({'where': _batches_of_part(part), 'rows': _rejected_rows(part)}) -%}
+    {%- endfor -%}
+    {%- for statement in _statements_of_parts(parts) -%}
+        {%- do news.statements.append({'where': statement.where, 'rows': _with_what_to_do(statement.rows)}) -%}
     {%- endfor -%}
     {{ return(news) }}
 {%- endmacro -%}
@@ -21,12 +22,12 @@
     {%- for part in news.of_ledger if (part.table_name, part.feed) in standing -%}
         {%- do asked.append(part) -%}
     {%- endfor -%}
-    {%- for parts in asked | batch(_parts_at_once()) -%}
+    {%- for parts in asked | batch(_tables_at_once()) -%}
         {%- for row in run_query(_counted_mended_records(rejected, parts)).rows if row[1] > 0 -%}
             {%- do run_query(_drop_mended_records(rejected, parts[row[0] | int])) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- if news.parts or asked -%}
+    {%- if news.statements or asked -%}
         {%- do _keep_marks_of_ledger('rejected_changes') -%}
     {%- endif -%}
 {%- endmacro -%}
@@ -42,25 +43,41 @@
 {%- macro _rejected_rows(part) -%}
     select
         '{{ part.table_name }}' as table_name,
-        log.rejection_reason,
-        log.rejection_detail,
-        rejection_reasons.what_to_do,
-        log.source_file,
-        log.source_line,
-        log.feed,
-        log.landing_batch,
-        log.landed_at,
-        case
-            when is_valid_utf8(cast(log.record as string)) then cast(log.record as string)
-            else concat('bytes in hex: ', hex(log.record))
-        end as text
-    from {{ ref(part.table_name ~ '_changes') }} as log
-    left join {{ ref('rejection_reasons') }} as rejection_reasons
-        on log.rejection_reason = rejection_reasons.rejection_reason
+        rejection_reason,
+        rejection_detail,
+        source_file,
+        source_line,
+        feed,
+        landing_batch,
+        landed_at,
+        record
+    from {{ ref(part.table_name ~ '_changes') }}
     where
         {{ _batches_in_log(part) }}
-        and log.rejection_reason is not null
-        and not log.is_derived
+        and rejection_reason is not null
+        and not is_derived
+{%- endmacro -%}
+
+{%- macro _with_what_to_do(rejected_rows) -%}
+    select
+        rejected.table_name,
+        rejected.rejection_reason,
+        rejected.rejection_detail,
+        rejection_reasons.what_to_do,
+        rejected.source_file,
+        rejected.source_line,
+        rejected.feed,
+        rejected.landing_batch,
+        rejected.landed_at,
+        case
+            when is_valid_utf8(cast(rejected.record as string)) then cast(rejected.record as string)
+            else concat('bytes in hex: ', hex(rejected.record))
+        end as text
+    from (
+        {{ rejected_rows | indent(8) }}
+    ) as rejected
+    left join {{ ref('rejection_reasons') }} as rejection_reasons
+        on rejected.rejection_reason = rejection_reasons.rejection_reason
 {%- endmacro -%}
 
 {%- macro _mended_records(part) -%}

@@ -1,17 +1,14 @@
 {%- macro sequence_ties_news(ties, was_view) -%}
-    {%- set news = {'before': [], 'parts': [], 'of_ledger': _news_of_ledger('sequence_ties')} -%}
+    {%- set parts = [] -%}
     {#- ledgers of earlier versions did not count the ties of old keys -#}
-    {%- for part in news.of_ledger if part.tied > 0 or was_view -%}
-        {%- do news.parts.append({
-            'where': _batches_of_part(part),
-            'rows': _tied_rows(part),
-        }) -%}
+    {%- for part in _news_of_ledger('sequence_ties') if part.tied > 0 or was_view -%}
+        {%- do parts.append({'where': _batches_of_part(part), 'rows': _tied_rows(part)}) -%}
     {%- endfor -%}
-    {{ return(news) }}
+    {{ return({'before': [], 'statements': _statements_of_parts(parts)}) }}
 {%- endmacro -%}
 
 {%- macro _sequence_ties_gathered(ties, news) -%}
-    {%- if news.parts -%}
+    {%- if news.statements -%}
         {%- do _keep_marks_of_ledger('sequence_ties') -%}
     {%- endif -%}
 {%- endmacro -%}

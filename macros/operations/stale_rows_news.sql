@@ -1,6 +1,6 @@
 {%- macro stale_rows_news(stale, was_view) -%}
     {#- A row stays until a newer change of its key is accepted, or this one by a replay. -#}
-    {%- set news = {'before': [], 'parts': [], 'asked': []} -%}
+    {%- set news = {'before': [], 'statements': [], 'asked': []} -%}
     {%- set of_ledger = _news_of_ledger('stale_rows') -%}
     {%- set listed = [] -%}
     {%- if of_ledger -%}
@@ -8,25 +8,24 @@
             {%- do listed.append(row[0]) -%}
         {%- endfor -%}
     {%- endif -%}
+    {%- set parts = [] -%}
     {%- for part in of_ledger if entity_key(part.table_name) -%}
         {%- if part.rejected > 0 -%}
-            {%- do news.parts.append({
-                'where': _batches_of_part(part),
-                'rows': _stale_rows(part),
-            }) -%}
+            {%- do parts.append({'where': _batches_of_part(part), 'rows': _stale_rows(part)}) -%}
         {%- endif -%}
         {%- if part.table_name in listed -%}
             {%- do news.asked.append(part) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- do news.statements.extend(_statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _stale_rows_gathered(stale, news) -%}
-    {%- for parts in news.asked | batch(_parts_at_once()) -%}
+    {%- for parts in news.asked | batch(_tables_at_once()) -%}
         {%- do run_query(_drop_rows_that_moved_on(stale, parts)) -%}
     {%- endfor -%}
-    {%- if news.parts or news.asked -%}
+    {%- if news.statements or news.asked -%}
         {%- do _keep_marks_of_ledger('stale_rows') -%}
     {%- endif -%}
 {%- endmacro -%}

@@ -1,5 +1,5 @@
 {%- macro unassigned_records_news(unassigned, was_view) -%}
-    {%- set news = {'before': [], 'parts': [], 'feeds': {}} -%}
+    {%- set news = {'before': [], 'statements': [], 'feeds': {}} -%}
     {%- set marks = _gathered_marks('unassigned_records') -%}
     {%- for feed, tables in _tables_of_feeds().items() -%}
         {%- set raw_table = source(feed, tables[0][2]) -%}
@@ -16,8 +16,8 @@
         {%- set names = newest.keys() | reject('in', declared) | list -%}
         {%- for some in names | batch(50) -%}
             {%- set where = 'landing_batch > ' ~ upto ~ ' and ' ~ _is_one_of('source_table', some) -%}
-            {%- do news.parts.append({
-                'where': "feed = '" ~ feed ~ "' and " ~ where,
+            {%- do news.statements.append({
+                'where': ["feed = '" ~ feed ~ "' and " ~ where],
                 'rows': _unassigned_rows(raw_table, where),
             }) -%}
         {%- endfor -%}

@@ -126,8 +126,9 @@ def build(hold, arguments):
 
     ARGUMENTS are for example `--select +orders`; `highwater dbt build --help` lists them.
 
-    When nothing has landed and nothing in the project has changed since the last build that succeeded, dbt is not
-    started; `highwater dbt build` starts it in any case.
+    When nothing in the project has changed since the last build that succeeded, only tables for which something has
+    landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
+    builds everything in any case.
     """
     from highwater import dbt, last_build, publish, rejections
     from highwater.landing import require_landing_folder
@@ -146,12 +147,14 @@ def build(hold, arguments):
         undecided += changed
         add_new_fields(session())
         dbt.set_defaults()
-        mark, last = last_build.fingerprint(list(arguments), newest), last_build.remembered()
+        mark, last = last_build.fingerprint(list(arguments)), last_build.remembered()
         older = last_build.gone_back(last)
         if older:
             click.echo(f"warning: {older}.", err=True)
             gather_anew(session())
-        elif last.get("fingerprint") == mark:
+        is_same = last.get("fingerprint") == mark and not older and last_build.has_all_tables(last)
+        found = last_build.news(session(), declared, last, newest) if is_same else None
+        if found == {}:
             click.echo(
                 f"Nothing has landed and nothing in the project has changed since the build of {last['at']} UTC; "
                 "dbt has nothing to do. To run it all the same: highwater dbt build"
@@ -164,7 +167,10 @@ def build(hold, arguments):
         if hold:
             status, withheld = publish.build_held(session(), list(arguments))
         else:
-            status, withheld = dbt.run(["build", *(arguments or dbt.CHECKS_OF_DATA_ONLY)]), []
+            selected = last_build.selection(found) if found is not None and not arguments else []
+            if selected:
+                click.echo(_what_is_built(declared, found))
+            status, withheld = dbt.run(["build", *selected, *(arguments or dbt.CHECKS_OF_DATA_ONLY)]), []
         rejected, troubles = rejections.of_build(session(), dbt.appended) if status < 2 else ([], [])
         troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
         if status or withheld:
@@ -173,12 +179,20 @@ def build(hold, arguments):
             if withheld:
                 raise CheckError("\n".join(withheld))
             sys.exit(status)
-        words, untold = last_build.summary(session(), rejected)
+        words, untold, counts = last_build.summary(session(), rejected, last if is_same else None)
         click.echo("\n" + words)
         undecided += [*dbt.waiting.values(), *troubles, *untold]
         if undecided:
             raise CheckError("\n".join(undecided))
-        last_build.remember(mark, words)
+        last_build.remember(mark, newest, words, counts)
+
+
+def _what_is_built(feeds, news: dict[str, list[str]]) -> str:
+    every, some = sum(len(feed.tables) for feed in feeds.values()), sum(map(len, news.values()))
+    return (
+        f"Something has landed for {some:,} of {every:,} declared tables; the others stay as the last build left them. "
+        "To build everything: highwater dbt build"
+    )
 
 
 @commands.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})

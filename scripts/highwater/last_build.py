@@ -3,11 +3,13 @@
 import hashlib
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from highwater.landings import folders_of_tables, newest_commit_in
+from highwater.feeds import Feed
+from highwater.landings import Landing, folders_of_tables, newest_commit_in
 from highwater.project import lake, read_state, utc_now, write_whole
 from highwater.rebuild import PENDING
 from highwater.rejections import Rejected, lines_of
@@ -21,20 +23,18 @@ NEWER = """
     from lake.`{table}_changes` where {newer}
 """
 
-RECORDED = ("fingerprint", "at", "summary")
+RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
 
-def fingerprint(arguments: list[str], newest_landings: dict[str, tuple[int, int]]) -> str:
-    """Return a hash of everything that a build depends on.
+def fingerprint(arguments: list[str]) -> str:
+    """Return a hash of everything that a build depends on, beside what has landed.
 
     Arguments:
-        arguments: those of dbt. newest_landings: by feed, number and time of what landed last: a raw table that went
-            back gives a number again, and never with its time.
+        arguments: those of dbt.
     """
     digest = hashlib.sha256()
-    settings = os.environ.get("HIGHWATER_DBT_EXPECTATIONS")
-    digest.update(json.dumps([arguments, sorted(newest_landings.items()), settings]).encode())
+    digest.update(json.dumps([arguments, os.environ.get("HIGHWATER_DBT_EXPECTATIONS")]).encode())
     for name in INPUTS:
         paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
         for path in paths:
@@ -47,13 +47,58 @@ def fingerprint(arguments: list[str], newest_landings: dict[str, tuple[int, int]
 def remembered() -> dict:
     """Return the record of the last build that succeeded; an empty one where there is none, or none that is whole."""
     record = read_state(lake() / "last_build.json")
-    return record if all(isinstance(record.get(name), str) for name in RECORDED) else {}
+    return record if all(isinstance(record.get(name), kind) for name, kind in RECORDED.items()) else {}
 
 
-def remember(mark: str, summary: str) -> None:
-    """Record a build that succeeded."""
-    record = dict(zip(RECORDED, (mark, utc_now(), summary), strict=True))
-    write_whole(lake() / "last_build.json", json.dumps(record | {"versions": _versions()}))
+def remember(mark: str, landings: dict[str, Landing], summary: str, counts: dict[str, dict]) -> None:
+    """Record a build that succeeded.
+
+    Arguments:
+        mark: see fingerprint. landings: by feed, number and time of what landed last: a raw table that went back gives
+            a number again, and never with its time. summary, counts: see summary.
+    """
+    values = (mark, utc_now(), summary, landings, _versions(), counts)
+    write_whole(lake() / "last_build.json", json.dumps(dict(zip(RECORDED, values, strict=True))))
+
+
+def has_all_tables(record: dict) -> bool:
+    """Return whether every table that a build left is still there."""
+    return record["versions"].keys() <= _versions().keys()
+
+
+def news(spark, feeds: dict[str, Feed], record: dict, landings: dict[str, Landing]) -> dict[str, list[str]] | None:
+    """Return by feed the tables of which something has landed since a build; None: that cannot be told.
+
+    Arguments:
+        feeds: that are declared. record: of that build. landings: the newest of each feed now.
+    """
+    found = {}
+    for name, landing in landings.items():
+        was = record["landings"].get(name, [0, 0])
+        if list(landing) == was:
+            continue
+        if landing[0] <= was[0]:
+            return None
+        rows = spark.sql(f"select distinct source_table from raw.{name} where landing_batch > {was[0]}").collect()
+        landed, feed = {row.source_table for row in rows}, feeds[name]
+        # of exports a file without rows is news too, and its records name no table
+        found[name] = [t for t in feed.tables if feed.role == "export" or feed.source_table(t) in landed]
+    return found
+
+
+def selection(tables: dict[str, list[str]]) -> list[str]:
+    """Return what dbt is to select: some tables, all that is made of them, and the records that no table has.
+
+    Arguments:
+        tables: by feed, as dbt names them.
+    """
+    # in dbt's words a dot and the marks of a pattern are no part of a name
+    sources = [
+        f"source:{feed}.{table}+" if re.fullmatch(r"\w+", table) else f"source:{feed}+"
+        for feed, names in tables.items()
+        for table in names
+    ]
+    return ["--select", *dict.fromkeys(sources), "unassigned_records"]
 
 
 def _versions() -> dict[str, int]:
@@ -67,9 +112,7 @@ def gone_back(record: dict) -> str | None:
     Arguments:
         record: of that build.
     """
-    versions, now = record.get("versions"), _versions()
-    if not isinstance(versions, dict):
-        return None
+    versions, now = record.get("versions", {}), _versions()
     older = [f"{name} from {was} to {now[name]}" for name, was in versions.items() if name in now and now[name] < was]
     if not older:
         return None
@@ -85,19 +128,23 @@ def forget() -> None:
     (lake() / "last_build.json").unlink(missing_ok=True)
 
 
-def summary(spark, rejected_now: Iterable[Rejected] = ()) -> tuple[str, list[str]]:
+def summary(
+    spark, rejected_now: Iterable[Rejected] = (), record: dict | None = None
+) -> tuple[str, list[str], dict[str, dict]]:
     """Return what is where after a build, a line for each entity, and what to type next.
 
     Arguments:
         rejected_now: what the build rejected; lines below its entity's say it.
-    Returns: the words, and which of their lines say that something could not be asked, a damaged table for example.
+        record: of the last build of the same project; tables that are as it left them are not counted again.
+    Returns: the words, which of their lines say that something could not be asked, a damaged table for example, and
+        what was counted, by entity.
     """
     from highwater.add_table import logged_tables
 
     there = tables_in(spark, "lake")
     tables = {entity: feeds for entity, feeds in logged_tables() if entity in there}
     if not tables:
-        return "No table is declared yet; see: highwater add-table --help", []
+        return "No table is declared yet; see: highwater add-table --help", [], {}
     untold = {}
 
     def asked(name: str, columns: str, rest: str) -> list:
@@ -114,7 +161,9 @@ def summary(spark, rejected_now: Iterable[Rejected] = ()) -> tuple[str, list[str
     for row in asked("ledger", figures, "group by table_name, feed"):
         ledger[row.table_name].append(row)
     count = by_itself(lambda table: _count(spark, table, tables[table], ledger.get(table, [])), "the rows of {}")
-    counts = dict(zip(tables, of_each(tables, count, "counting rows"), strict=True))
+    counts = _unchanged_counts(record) if record else {}
+    others = [table for table in tables if table not in counts]
+    counts |= dict(zip(others, of_each(others, count, "counting rows"), strict=True))
     rejected, stale = (
         defaultdict(int, asked(name, "table_name, count(*)", "group by table_name"))
         for name in ("rejected_changes", "stale_rows")
@@ -123,18 +172,19 @@ def summary(spark, rejected_now: Iterable[Rejected] = ()) -> tuple[str, list[str
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
     lines = []
-    for table, counted in counts.items():
+    for table in tables:
+        counted = counts[table]
         troubles = [replayed[feed] for feed, _ in tables[table] if isinstance(replayed[feed], Trouble)]
         troubles += [counted] if isinstance(counted, Trouble) else []
         if troubles:
             untold[table] = " ".join(dict.fromkeys(trouble.sentence for trouble in troubles))
             lines += [f"  {table:<{width}}  {untold[table]}", *details.get(table, [])]
             continue
-        now, pending, newer = counted
+        now, pending = counted["now"], counted["pending"]
         read, tied = None, 0
         if table in ledger:
-            read, tied = (sum(row[name] for row in [*ledger[table], newer]) for name in ("read", "tied"))
-            rejected[table] += newer["rejected"]
+            read, tied = (sum(row[name] for row in [*ledger[table], counted]) for name in ("read", "tied"))
+            rejected[table] += counted["rejected"]
             read -= sum(replayed[feed].get(source, 0) for feed, source in tables[table])
         lines.append(
             f"  {table:<{width}}  {now:>9,} rows now"
@@ -157,7 +207,7 @@ def summary(spark, rejected_now: Iterable[Rejected] = ()) -> tuple[str, list[str
             'from rejected_changes"',
         ]
     if any(
-        table not in ledger and "ledger" not in untold and table not in untold and counted[0]
+        table not in ledger and "ledger" not in untold and table not in untold and counted["now"]
         for table, counted in counts.items()
     ):
         hints.append("  highwater build      every model, also the ledger of what became of every record")
@@ -173,7 +223,22 @@ def summary(spark, rejected_now: Iterable[Rejected] = ()) -> tuple[str, list[str
             "  make docs                                                      lineage and columns, in a browser",
         ]
     )
-    return words, [f"{name} could not be asked; its line says why." for name in untold]
+    counted = {table: counts[table] for table in tables if isinstance(counts[table], dict)}
+    return words, [f"{name} could not be asked; its line says why." for name in untold], counted
+
+
+def _unchanged_counts(record: dict) -> dict[str, dict]:
+    """Return what was counted of the entities whose tables are as a build left them."""
+    was, now = record["versions"], _versions()
+
+    def is_unchanged(table: str) -> bool:
+        names = [f"lake.{table}_changes", f"lake.{table}_merged"]
+        return all(was.get(name) == now.get(name) for name in names)
+
+    # what a publication lets be seen may change while the tables do not
+    if any(was.get(name) != version for name, version in now.items() if name.endswith("_publications")):
+        return {}
+    return {table: counted for table, counted in record["counts"].items() if is_unchanged(table)}
 
 
 def _asked(spark, table: str, columns: str, rest: str) -> list:
@@ -183,13 +248,13 @@ def _asked(spark, table: str, columns: str, rest: str) -> list:
     return spark.sql(f"select {columns} from lake.{table} {rest}").collect()
 
 
-def _count(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> tuple:
+def _count(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> dict[str, int]:
     """Return the rows that an entity has now, those that are pending, and what its log has and the ledger not yet."""
     now = spark.sql(f"select count(*) from lake.`{table}`").first()[0]
     pending = spark.sql(f"select count(*) from lake.`{table}_merged` where {PENDING}").first()[0]
     newest = {feed: 0 for feed, _ in feeds} | {row.feed: row.batch for row in recorded}
     newer = " or ".join(f"(feed = '{feed}' and landing_batch > {batch})" for feed, batch in newest.items())
-    return now, pending, spark.sql(NEWER.format(table=table, newer=newer)).first()
+    return {"now": now, "pending": pending} | spark.sql(NEWER.format(table=table, newer=newer)).first().asDict()
 
 
 def _replayed(spark, feeds: set[str]) -> dict[str, dict[str, int] | Trouble]:

@@ -24,7 +24,7 @@ def test_the_summary_of_a_build_of_a_part(workshop, monkeypatch):
     there, asked = catalog.tableExists, ("lake.ledger", "lake.rejected_changes", "lake.unassigned_records")
     monkeypatch.setattr(catalog, "tableExists", lambda self, name, *more: name not in asked and there(self, name))
     monkeypatch.setattr(add_table, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
-    words, untold = last_build.summary(workshop.spark)
+    words, untold, _ = last_build.summary(workshop.spark)
     assert untold == []
     assert re.search(r"^  table1 +188 rows now$", words, re.M), words
     assert "highwater build      every model, also the ledger" in words and "from ledger" not in words
@@ -39,7 +39,7 @@ def test_the_summary_counts_what_the_ledger_has_not_recorded(workshop, monkeypat
     }
     monkeypatch.setattr(last_build, "_asked", lambda spark, table, *question: rows.get(table, []))
     monkeypatch.setattr(add_table, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
-    words, untold = last_build.summary(workshop.spark)
+    words, untold, _ = last_build.summary(workshop.spark)
     assert untold == []
     assert re.search(rf"^  table1 +188 rows now   from {counted} records$", words, re.M), words
 

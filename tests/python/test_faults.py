@@ -265,8 +265,9 @@ def test_half_a_record_of_the_last_build_is_none(lake, half):
 
     (lake / "last_build.json").write_bytes(half)
     assert last_build.remembered() == {}
-    last_build.remember("mark", "words")
-    assert (last_build.remembered()["fingerprint"], last_build.remembered()["summary"]) == ("mark", "words")
+    last_build.remember("mark", {"feed": (3, 30)}, "words", {"table": {"now": 1}})
+    record = last_build.remembered()
+    assert (record["fingerprint"], record["summary"], record["landings"]) == ("mark", "words", {"feed": [3, 30]})
 
 
 def test_a_state_file_is_written_whole_or_not_at_all(lake, monkeypatch):

@@ -96,7 +96,7 @@ def test_odd_values_are_told_and_too_many_of_them_fail_the_build(gauges):
     (trouble,) = rejections.troubles_of(found)
     told = f"{TABLE}: 2 of 100 records (2.0 %) of batch {two} of {FEED} were rejected, more than the 1 % of"
     assert trouble.startswith(told), trouble
-    words, _ = last_build.summary(gauges.spark, [found])
+    words, *_ = last_build.summary(gauges.spark, [found])
     assert re.search(rf"^  {TABLE} +293 rows now   from 299 records, 6 rejected .*\n    1 of ", words, re.M), words
 
 
@@ -104,7 +104,7 @@ def test_odd_values_are_told_and_too_many_of_them_fail_the_build(gauges):
 def test_what_was_rejected_before_is_no_trouble_of_a_build_with_nothing_new(gauges):
     gauges.workshop.build(f"+{TABLE}", *LISTS, command="run")
     assert dbt.appended == {} and rejections.of_build(gauges.spark, dbt.appended) == ([], [])
-    words, _ = last_build.summary(gauges.spark)
+    words, *_ = last_build.summary(gauges.spark)
     assert re.search(rf"^  {TABLE} .* 6 rejected \(see rejected_changes\), 6 stale \(see", words, re.M), words
 
 

@@ -246,7 +246,7 @@ def test_a_merged_table_that_is_older_than_its_log(depot, tmp_path):
     depot.land(FEED)
     rows = built(depot)
     version = int(newest_commit_in(merged).stem)
-    last_build.remember("mark", "words")
+    last_build.remember("mark", {}, "words", {})
     assert last_build.gone_back(last_build.remembered()) is None
     put_back(depot, merged, tmp_path / "merged")
     said = last_build.gone_back(last_build.remembered())
@@ -290,4 +290,5 @@ def test_what_has_landed_is_known_by_its_time_too():
     assert gone_back("f", (3, 30), (3, 30)) is None
     assert "has up to batch 2, and batch 3 had landed" in gone_back("f", (2, 20), (3, 30))
     assert "has no batch, and batch 3" in gone_back("f", (0, 0), (3, 30))
-    assert last_build.fingerprint([], {"f": (3, 30)}) != last_build.fingerprint([], {"f": (3, 31)})
+    assert last_build.news(None, {}, {"landings": {"f": [3, 30]}}, {"f": (3, 30)}) == {}
+    assert last_build.news(None, {}, {"landings": {"f": [3, 30]}}, {"f": (3, 31)}) is None

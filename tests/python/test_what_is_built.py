@@ -1,0 +1,169 @@
+"""A build costs nothing for tables of which nothing has landed, and its rows are those of a build of everything."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fault_points import Commands
+from highwater import last_build
+from highwater.feeds import Feed
+from highwater.formats import ReadOptions
+
+PROJECT = Path(__file__).parents[2]
+MADE = "import fleet; from pathlib import Path; fleet.make_fleet(Path({project!r}), Path.cwd(), 3)"
+DELIVERED = "import fleet; from pathlib import Path; fleet.deliver(Path('examples/landing'), {table!r}, {batch}, 20)"
+ROWS = "select count(*), sum(hash(*)) from lake.{}"
+FLEET = "debezium_fleet"
+
+
+class Rows:
+    """A session that has these rows for every question, and keeps the questions."""
+
+    def __init__(self, *names):
+        self.names, self.asked = names, []
+
+    def sql(self, text):
+        self.asked.append(text)
+        return self
+
+    def collect(self):
+        from pyspark.sql import Row
+
+        return [Row(source_table=name) for name in self.names]
+
+
+def feed(name: str, role: str = "changes", **source_tables) -> dict[str, Feed]:
+    options = ReadOptions("debezium-json")
+    return {name: Feed(name, role, ("orders", "lines"), "folder", options, source_tables=source_tables)}
+
+
+def test_what_has_landed_since_a_build():
+    record = {"landings": {"shop": [3, 30]}}
+    spark = Rows("Order Lines", "undeclared", None)
+    declared = feed("shop", lines="Order Lines")
+    assert last_build.news(spark, declared, record, {"shop": (3, 30)}) == {} and spark.asked == []
+    assert last_build.news(spark, declared, record, {"shop": (5, 50)}) == {"shop": ["lines"]}
+    assert spark.asked[-1].endswith("from raw.shop where landing_batch > 3")
+    # a feed that landed for the first time
+    assert last_build.news(spark, declared, {"landings": {}}, {"shop": (1, 10)}) == {"shop": ["lines"]}
+    # raw went back, or the same number came again
+    assert last_build.news(spark, declared, record, {"shop": (2, 20)}) is None
+    assert last_build.news(spark, declared, record, {"shop": (3, 31)}) is None
+    # an export that has no rows is one of an empty table
+    exports = feed("shop", role="export")
+    assert last_build.news(Rows(None), exports, record, {"shop": (4, 40)}) == {"shop": ["orders", "lines"]}
+
+
+def test_what_dbt_is_told_to_select():
+    told = last_build.selection({"shop": ["orders", "order.*"], "store": []})
+    assert told == ["--select", "source:shop.orders+", "source:shop+", "unassigned_records"]
+
+
+class Fleet:
+    """A project of three tables, and a process that runs the commands."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.tables = folder, [f"fleet_{number:03}" for number in range(3)]
+        own = {
+            name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
+        }
+        paths = [str(PROJECT / "scripts"), str(PROJECT / "scripts/bench")]
+        self.environment = own | {"PYTHONPATH": os.pathsep.join(paths), "HIGHWATER_SHOWN": str(folder / "shown")}
+        self.python(MADE.format(project=str(PROJECT)))
+        self.commands = Commands(folder, self.environment)
+
+    def python(self, code: str):
+        """Run Python in the project."""
+        subprocess.run([sys.executable, "-c", code], cwd=self.folder, env=self.environment, check=True)
+
+    def deliver(self, table: str, batch: int):
+        """Deliver a batch of one table."""
+        self.python(DELIVERED.format(table=table, batch=batch))
+
+    def build(self, *command: str) -> tuple[str, list[str]]:
+        """Build; return what was said, and the tables of which dbt ran anything."""
+        results = self.folder / "target/run_results.json"
+        results.unlink(missing_ok=True)
+        code, said = self.commands.run(*(command or ["build"]))
+        assert code == 0, said[-3000:]
+        ran = (
+            " ".join(row["unique_id"] for row in json.loads(results.read_text())["results"]) if results.exists() else ""
+        )
+        return said, [table for table in self.tables if f"{table}_changes" in ran]
+
+    def rows(self) -> list:
+        """What all tables and the ledger hold."""
+        return [self.commands.rows(ROWS.format(name)) for name in [*self.tables, "ledger", "unassigned_records"]]
+
+    def lines(self, said: str) -> list[str]:
+        """The lines of the summary that count the rows of a table."""
+        return [line for line in said.splitlines() if line.startswith("  fleet_") and "rows now" in line]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    fleet = Fleet(tmp_path_factory.mktemp("fleet"))
+    for table in fleet.tables:
+        fleet.deliver(table, 0)
+    _, ran = fleet.build()
+    assert ran == fleet.tables
+    yield fleet
+    fleet.commands.end()
+
+
+@pytest.mark.long
+def test_only_tables_with_news_are_built(fleet):
+    said, ran = fleet.build()
+    assert ran == [] and "Nothing has landed" in said
+    first, second, third = fleet.tables
+    fleet.deliver(second, 1)
+    said, ran = fleet.build()
+    assert ran == [second] and "Something has landed for 1 of 3 declared tables" in said
+    narrow, lines = fleet.rows(), fleet.lines(said)
+    assert len(lines) == 3
+    # the same as a build of everything, which is what it is compared with
+    said, ran = fleet.build("dbt", "build")
+    assert ran == fleet.tables and fleet.rows() == narrow
+    said, ran = fleet.build()
+    assert ran == fleet.tables, "another command has built"
+    assert fleet.lines(said) == lines and fleet.rows() == narrow
+    assert fleet.commands.rows("select sum(read) from lake.ledger") == [[80]]
+    # records of a table that nobody has declared
+    (fleet.folder / "examples/landing" / FLEET / first / "other.json").write_text(
+        (fleet.folder / "examples/landing" / FLEET / first / "0000.json").read_text().replace(first, "undeclared")
+    )
+    before = fleet.rows()
+    said, ran = fleet.build()
+    assert fleet.rows()[:3] == before[:3]
+    # a table that is not there any more is made again
+    fleet.commands.rows(f"drop table lake.{third}_merged")
+    said, ran = fleet.build()
+    assert ran == fleet.tables and fleet.rows()[:3] == before[:3]
+    # what changes in the project changes what is built
+    path = fleet.folder / "dbt_project.yml"
+    path.write_text(path.read_text() + "\n# another\n")
+    _, ran = fleet.build()
+    assert ran == fleet.tables
+    assert fleet.build()[1] == []
+
+
+@pytest.mark.long
+def test_a_build_that_failed_is_followed_by_one_of_everything(fleet):
+    first, second, third = fleet.tables
+    fleet.build()
+    fleet.deliver(third, 2)
+    (model,) = [path for path in fleet.folder.glob(f"models/**/{third}.sql")]
+    text = model.read_text()
+    model.write_text("select * from nowhere.at_all")
+    code, said = fleet.commands.run("build")
+    assert code == 1, said[-2000:]
+    model.write_text(text)
+    _, ran = fleet.build()
+    assert ran == fleet.tables
+    fleet.deliver(first, 3)
+    fleet.deliver(second, 3)
+    _, ran = fleet.build()
+    assert ran == [first, second]

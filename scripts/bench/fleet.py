@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import click
+from formats import cpu_seconds
 from merge import COPIED
 
 FEED = "debezium_fleet"
@@ -164,11 +165,12 @@ def statements_seen():
 
 def _measured(name: str, tables: int, run) -> None:
     with statements_seen() as seen:
-        started = time.monotonic()
+        started, spent = time.monotonic(), cpu_seconds()
         run()
-        seconds = time.monotonic() - started
+        seconds, spent = time.monotonic() - started, cpu_seconds() - spent
     print(
-        f"{name:<48} {seconds:8.1f} s {seconds / tables:7.2f} s a table {len(seen) / tables:7.1f} statements a table",
+        f"{name:<40} {seconds:8.1f} s, CPU {spent:8.1f} s; a table {seconds / tables:6.2f} s, "
+        f"CPU {spent / tables:6.2f} s, {len(seen) / tables:6.1f} statements",
         flush=True,
     )
 

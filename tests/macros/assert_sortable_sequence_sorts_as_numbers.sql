@@ -29,6 +29,22 @@ decimals as (
     from
         values
         ('9', '10'),
+        ('0099', '100'),
+        ('9223372036854775806', '9223372036854775807')
+            as pairs (lower_text, higher_text)
+
+),
+
+unsigned_decimals as (
+
+    select
+        {{ sortable_sequence([{'text': 'lower_text', 'base': 'decimal', 'is_unsigned': true}]) | indent(8) }} as lower_hex,
+        {{ sortable_sequence([{'text': 'higher_text', 'base': 'decimal', 'is_unsigned': true}]) | indent(8) }} as higher_hex,
+        lower_text,
+        higher_text
+    from
+        values
+        ('9', '10'),
         ('9223372036854775807', '9223372036854775808'),
         ('0099', '100'),
         ('18446744073709551614', '18446744073709551615')
@@ -42,4 +58,9 @@ where (lower_hex < higher_hex) is not true
 union all
 
 select * from decimals
+where (lower_hex < higher_hex) is not true
+
+union all
+
+select * from unsigned_decimals
 where (lower_hex < higher_hex) is not true

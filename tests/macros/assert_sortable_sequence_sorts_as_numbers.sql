@@ -38,8 +38,12 @@ decimals as (
 unsigned_decimals as (
 
     select
-        {{ sortable_sequence([{'text': 'lower_text', 'base': 'decimal', 'is_unsigned': true}]) | indent(8) }} as lower_hex,
-        {{ sortable_sequence([{'text': 'higher_text', 'base': 'decimal', 'is_unsigned': true}]) | indent(8) }} as higher_hex,
+        {{ sortable_sequence([
+            {'text': 'lower_text', 'base': 'decimal', 'is_unsigned': true}
+        ]) | indent(8) }} as lower_hex,
+        {{ sortable_sequence([
+            {'text': 'higher_text', 'base': 'decimal', 'is_unsigned': true}
+        ]) | indent(8) }} as higher_hex,
         lower_text,
         higher_text
     from

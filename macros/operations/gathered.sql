@@ -36,7 +36,7 @@
 
 {%- macro _tables_at_once() -%}
     {#- One commit for so many, and SQL that stays as long as it is however many tables a project has. -#}
-    {{ return(16) }}
+    {{ return(8) }}
 {%- endmacro -%}
 
 {%- macro _insert_of_tables(gathered, statement) -%}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from test_places import state
+from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs/backup.md").read_text()
@@ -36,11 +37,8 @@ class Shell:
         self.places = {place: below / place.strip("/") for place, below in self.places.items()}
         for path in [self.project, *self.places.values()]:
             path.mkdir()
-        others = {
-            name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
-        }
         paths = [str(PROJECT / "scripts"), str(PROJECT / "scripts/bench")]
-        self.environment = others | {
+        self.environment = environment_of_a_user() | {
             "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join(paths),
         }

@@ -1,7 +1,6 @@
 """Real calls of the system that really fail, at many points of a command: a sentence, and the same rows afterwards."""
 
 import json
-import os
 import random
 import re
 import signal
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from fault_points import KINDS, Commands, Faults, calls_of
 from highwater.add_table import render
-from workshop import change, copy_project
+from workshop import change, copy_project, environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
@@ -64,10 +63,7 @@ class Lake:
         settings.write_text(re.sub("pending_percent: .*", "pending_percent: 100000", settings.read_text()))
         self.count_table1_alone()
         self.faults, self.below = Faults(folder), folder / "lake"
-        own = {
-            name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
-        }
-        self.environment = own | self.faults.environment | {
+        self.environment = environment_of_a_user() | self.faults.environment | {
             "HIGHWATER_LAKE": str(self.below),
             "HIGHWATER_LANDING": str(self.project / "landing"),
             "HIGHWATER_EXPORTS": str(self.project / "exports"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fleet_of import PER_TABLE
+from workshop import environment_of_a_user
 
 pytestmark = pytest.mark.soak
 
@@ -20,10 +21,7 @@ SUBQUERIES = 6
 
 def in_a_process_of_its_own(*command, cwd=PROJECT, **environment) -> str:
     """Run a command without this process's settings; return what it printed."""
-    others = {
-        name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
-    }
-    arguments, settings = [sys.executable, *map(str, command)], others | environment
+    arguments, settings = [sys.executable, *map(str, command)], environment_of_a_user() | environment
     answer = subprocess.run(arguments, cwd=cwd, env=settings, capture_output=True, text=True, timeout=3000)
     assert answer.returncode == 0, (answer.stdout + answer.stderr)[-3000:]
     return answer.stdout

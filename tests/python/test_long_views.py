@@ -1,12 +1,12 @@
 """Views of any length: the embedded metastore takes them, a new one and one that was there, whatever is killed."""
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 
@@ -73,10 +73,7 @@ READ = "select length(text) as length, left(text, 1) as first, right(text, 7) as
 
 def python(lake, *arguments) -> subprocess.CompletedProcess:
     """Run Python in a process of its own, on this lake."""
-    others = {
-        name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
-    }
-    settings = {**others, "HIGHWATER_LAKE": str(lake)}
+    settings = environment_of_a_user() | {"HIGHWATER_LAKE": str(lake)}
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, cwd=PROJECT, env=settings, capture_output=True, text=True, timeout=300)
 

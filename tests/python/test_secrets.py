@@ -12,6 +12,7 @@ import pytest
 from fault_points import Commands
 from highwater import cli
 from postgres import PASSWORD, serving
+from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 sys.path.insert(0, str(PROJECT / "scripts/bench"))
@@ -110,12 +111,11 @@ def test_no_command_and_no_failure_shows_a_secret(tmp_path, monkeypatch):
     make_fleet(PROJECT, project, 1)
     deliver(project / "examples/landing", TABLE, 0, 20, damaged=1)
     (project / "models/broken.sql").write_text(BROKEN)
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))}
     with serving("shop") as server:
         server.sql(
             "create table orders (id bigint primary key, total numeric(12, 2)); insert into orders values (1, 2)"
         )
-        environment = own | server.environment("shop") | {
+        environment = environment_of_a_user() | server.environment("shop") | {
             "HIGHWATER_SHOWN": str(tmp_path / "shown"), "HIGHWATER_STORE_TOKEN": TOKEN,
         }  # fmt: skip
         elsewhere = {

@@ -11,6 +11,7 @@ from fault_points import Commands
 from highwater import last_build
 from highwater.feeds import Feed
 from highwater.formats import ReadOptions
+from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 MADE = "import fleet; from pathlib import Path; fleet.make_fleet(Path({project!r}), Path.cwd(), 3)"
@@ -67,11 +68,10 @@ class Fleet:
 
     def __init__(self, folder: Path):
         self.folder, self.tables = folder, [f"fleet_{number:03}" for number in range(3)]
-        own = {
-            name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
-        }
         paths = [str(PROJECT / "scripts"), str(PROJECT / "scripts/bench")]
-        self.environment = own | {"PYTHONPATH": os.pathsep.join(paths), "HIGHWATER_SHOWN": str(folder / "shown")}
+        self.environment = environment_of_a_user() | {
+            "PYTHONPATH": os.pathsep.join(paths), "HIGHWATER_SHOWN": str(folder / "shown"),
+        }  # fmt: skip
         self.python(MADE.format(project=str(PROJECT)))
         self.commands = Commands(folder, self.environment)
 

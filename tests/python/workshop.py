@@ -34,6 +34,12 @@ def in_soak_but(kept, cases) -> list:
     ]
 
 
+def environment_of_a_user() -> dict[str, str]:
+    """Return the environment of this process without its settings of highwater, dbt and Spark."""
+    settings = ("HIGHWATER_", "DBT_", "SPARK_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
+
+
 def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
     """Copy the project with the examples of these systems, or with all of them; `landing` and `exports` are in it."""
     for name in COPIED:

@@ -16,6 +16,22 @@ def pytest_addoption(parser):
     parser.addoption("--soak", action="store_true", help="run all tests, also those that take an hour")
 
 
+class SaidAtOnce:
+    """Says a failure when it is there: a run that is cut off has named what it found."""
+
+    def __init__(self, config):
+        self.plugins = config.pluginmanager
+
+    def pytest_runtest_logreport(self, report):
+        reporter = self.plugins.get_plugin("terminalreporter")
+        if report.failed and reporter:
+            reporter.write_line(f"\nFAILED {report.nodeid} ({report.when})\n{report.longreprtext[-2000:]}")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(SaidAtOnce(config))
+
+
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--soak"):
         return

@@ -12,7 +12,7 @@ from highwater.reconcile import FAIL, PASS
 from postgres import serving
 
 pytestmark = pytest.mark.long
-FEED = "debezium_shop"
+FEED = "debezium_live"
 SIGNAL = """insert into debezium_signal values ('{name}', 'execute-snapshot',
   '{{"data-collections": ["public.orders", "public.moved_keys", "public.every_type"], "type": "{kind}"}}');"""
 WRITES = [
@@ -78,7 +78,7 @@ def delivered(workshop, engine, name: str, first: int) -> int:
 def exported(workshop, server):
     position = server.sql("select pg_current_wal_insert_lsn()")[0]
     for table in debezium_shop.TABLES:
-        feed = f"exports_shop.{table.entity}"
+        feed = f"exports_live.{table.entity}"
         workshop.add_table(feed, None, None, "csv", {"role": "export", "positions": FEED})
         workshop.deliver(feed, "1.csv", debezium_shop.rows(server, table), root=workshop.exports)
         declared = yaml.safe_dump({"1.csv": {"position": position}})
@@ -119,9 +119,9 @@ def shop(workshop, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built(workshop, shop):
-    workshop.land(FEED, "exports_shop")
+    workshop.land(FEED, "exports_live")
     names = [table.entity for table in debezium_shop.TABLES]
-    workshop.build(*(f"+{name}" for name in names), *(f"stg_exports_shop__{name}" for name in names), command="run")
+    workshop.build(*(f"+{name}" for name in names), *(f"stg_exports_live__{name}" for name in names), command="run")
 
 
 def reconciled(workshop, entity: str):

@@ -25,8 +25,8 @@ concat_ws(', '{% for field in fields.get(connector, []) %}, concat('{{ field }} 
             'text': "regexp_extract(" ~ metadata ~ ".sequence, '^\\\\[\"([0-9]+)\"', 1)", 'base': 'decimal',
         }]) -%}
 case
-    -- written before a transaction that was committed earlier: what was read between the two is older
-    when {{ lsn | indent(4) }} < {{ committed | indent(4) }}
+    -- written before, or right behind, what was committed earlier: what was read between the two is older
+    when {{ lsn | indent(4) }} <= {{ committed | indent(4) }}
         then concat({{ committed | indent(8) }}, if({{ is_read }}, '', concat('/', {{ lsn | indent(8) }})))
     else {{ lsn | indent(4) }}
 end

@@ -5,6 +5,7 @@
 
 import gzip
 import json
+import random
 from dataclasses import replace
 
 import pytest
@@ -103,3 +104,78 @@ def differences(missing, extra) -> list:
         for row in missing
         if row[0] in found
     ]
+
+
+def written_ahead(picks, keys=40, steps=1500):
+    """A write-ahead log: transactions hold their rows until they commit, and the stream has them in that order.
+
+    As the connector writes it: `lsn` is where a change begins, `sequence` also says where the last commit of the stream
+    ended, which is as a rule where the next record begins. Rows of incremental snapshots stand there.
+
+    Returns: the records, the rows in the end, how often a change began where a commit ended that an earlier change of
+        its key and transaction did not know of.
+    """
+    lsn, ended, rows, records, risks = 1000, 1000, {}, [], 0
+    running, held = {}, set()
+    for step in range(steps):
+        choice = picks.random()
+        if choice < 0.2 and len(running) < 5:
+            running[step] = []
+        elif choice < 0.7 and running:
+            changes = picks.choice(list(running.values()))
+            own = {key for key, _, _ in changes}
+            key = picks.choice(list(own) or [0]) if picks.random() < 0.6 else picks.randrange(keys)
+            if key in held - own:
+                continue
+            held.add(key)
+            there = next((value for known, value, _ in reversed(changes) if known == key), rows.get(key))
+            changes.append((key, None if there is not None and picks.random() < 0.4 else step, lsn))
+            lsn += picks.choice((56, 64, 248))
+        elif choice < 0.93 and running:
+            changes = running.pop(picks.choice(list(running)))
+            lsn += 48
+            for key, value, began in changes:
+                was = rows.get(key)
+                if value is not None or was is not None:
+                    op = "d" if value is None else "c" if was is None else "u"
+                    records.append((op, key, was, value, began, ended))
+                    risks += began == ended and any(known == key and earlier < began for known, _, earlier in changes)
+                rows[key] = value
+            held -= {key for key, _, _ in changes}
+            ended = lsn if changes else ended
+        elif picks.random() < 0.5:
+            records.extend(("r", key, None, value, None, ended) for key, value in rows.items() if value is not None)
+    return records, {key: value for key, value in rows.items() if value is not None}, risks
+
+
+def in_the_end(records, is_behind) -> dict:
+    """The rows that are left where a change that is behind a commit is ordered by it first, others by their place."""
+    latest = {}
+    for place, (_, key, _, value, began, ended) in enumerate(records):
+        order = (ended,) if began is None else (ended, began) if is_behind(began, ended) else (began,)
+        latest[key] = max(latest.get(key, ((), 0, None)), (order, place, value), key=lambda change: change[:2])
+    return {key: value for key, (_, _, value) in latest.items() if value is not None}
+
+
+def test_changes_that_begin_where_a_commit_ends(workshop):
+    """A key that is deleted and inserted by one transaction, while others commit, is there."""
+    settings = {"connector": "postgresql", "layout": "records"}
+    workshop.add_table("debezium_wal.moments", "history:int,id:int", "v:int", "debezium-json", settings)
+    lines, expected, risks, wrong = [], {}, 0, 0
+    for history in range(20):
+        records, rows, found = written_ahead(random.Random(history))
+        risks += found
+        # the control: a change that begins where a commit ends was once put before what that commit is behind
+        wrong += in_the_end(records, lambda began, ended: began < ended) != rows
+        expected |= {(history, key): value for key, value in rows.items()}
+        for op, key, was, value, began, ended in records:
+            image = {"history": history, "id": key}
+            source = {"connector": "postgresql", "name": "wal", "ts_ms": 1772442930123, "table": "moments"}
+            source |= {"lsn": began, "sequence": json.dumps([str(ended), str(began or ended)])}
+            before, after = (each if each is None else image | {"v": each} for each in (was, value))
+            lines.append(json.dumps({"before": before, "after": after, "source": source, "op": op}))
+    assert risks > 20 and wrong > 3
+    workshop.deliver("debezium_wal", "1.json", "\n".join(lines) + "\n")
+    workshop.land_and_run("debezium_wal", "+moments")
+    found = {(history, key): value for history, key, value in workshop.rows("select history, id, v from moments")}
+    assert found == expected

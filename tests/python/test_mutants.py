@@ -73,12 +73,12 @@ WHOLE_ROWS = {
     ),
     "new keys are known keys": (f"{MERGE}/changes_to_take_in.sql", "else 'is_new_key' }}", "else 'not is_new_key' }}"),
     "the lower pending row wins": (
-        f"{MERGE}/take_in_pending.sql",
-        "{{ total_order('change') }} > {{ total_order('pending') }}",
-        "{{ total_order('change') }} < {{ total_order('pending') }}",
+        f"{MERGE}/take_in.sql",
+        "{{ total_order('change') }} > {{ total_order(layer) }}",
+        "{{ total_order('change') }} < {{ total_order(layer) }}",
     ),
     "what is there stays": (
-        f"{MERGE}/take_in_pending.sql",
+        f"{MERGE}/take_in.sql",
         "when matched and {{ total",
         "when matched and false and {{ total",
     ),

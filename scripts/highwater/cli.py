@@ -435,7 +435,14 @@ def replay(table):
 )
 @click.option("--key", metavar="NAME,…", help="The columns that identify a row, where there is no primary key.")
 @click.option("--export", is_flag=True, help="Export the table, to reconcile with, at a position known exactly.")
-def extract(tables, enable, disable, method, key, export):
+@click.option(
+    "--throttle",
+    metavar="PERCENT",
+    type=click.IntRange(1, 100),
+    default=100,
+    help="Of an export: ask the database for at most this share of the time.",
+)
+def extract(tables, enable, disable, method, key, export, throttle):
     """Land the changes that a PostgreSQL database has captured, and remove them there.
 
     Several tables, or FEED for all of them, are extracted as of one moment.
@@ -460,7 +467,7 @@ def extract(tables, enable, disable, method, key, export):
         connection_settings(feed)
     with lease("highwater extract"):
         if export:
-            lines = take_export(session(), table)
+            lines = take_export(session(), table, throttle)
         elif enable:
             lines = extraction.enable(session(), table, method, key)
         elif disable:

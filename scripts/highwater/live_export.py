@@ -3,10 +3,11 @@
 It reads, and nothing else: no writer waits for it, a user who may only read can take it, and a standby can be asked.
 """
 
+import hashlib
 import json
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -29,7 +30,8 @@ from highwater.feeds import Feed, declared_feeds
 from highwater.project import write_whole
 
 # rows of a large table that are read at a time
-PART_ROWS = 1_000_000
+PART_ROWS = 100_000
+SECONDS_BETWEEN_WORDS = 5
 # so many snapshots are looked at for one that no number is missing in
 SNAPSHOTS = 50
 SECONDS_FOR_WRITERS = 600
@@ -45,35 +47,81 @@ WRITERS = "select virtualtransaction from pg_locks where relation = to_regclass(
 
 
 @dataclass
-class Unfinished:
-    """An export that has been written in part: what a later run goes on with.
+class Part:
+    """Rows of a range of keys.
+
+    Attributes:
+        last: SQL of the key that it ends with, one literal a column; None: it has all that follow. rows: how many.
+        checksum: of the rows, as the database says it. begin, end: where its bytes stand. digest: of the bytes.
+    """
+
+    last: list[str] | None
+    rows: int
+    checksum: list[int]
+    begin: int
+    end: int
+    digest: str
+
+
+@dataclass
+class Parts:
+    """What an export has been written of so far: what a later run goes on with, or compares with.
 
     Attributes:
         file: its name when it is whole. columns: its header. capture: number of the capture. start: the lowest position
-            that rows of it may have. after: SQL of the key of the last row, one literal a column. rows, size: so far.
+            that rows of it may have. parts: those that are written, in the order of their keys.
     """
 
     file: str
     columns: list[str]
     capture: int
     start: int
-    after: list[str] | None = None
-    rows: int = 0
-    size: int = 0
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def after(self) -> list[str] | None:
+        """SQL of the key of the last row."""
+        return self.parts[-1].last if self.parts else None
+
+    @property
+    def rows(self) -> int:
+        """How many rows are written."""
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """How many bytes of the file are on record."""
+        return self.parts[-1].end if self.parts else 0
+
+    def write(self, path: Path) -> None:
+        """Put it on record."""
+        write_whole(path, json.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, path: Path) -> "Parts | None":
+        """Return what is on record; None when a run was ended while it wrote that."""
+        try:
+            found = cls(**json.loads(path.read_text()))
+            found.parts = [Part(**part) for part in found.parts]
+        except (OSError, ValueError, TypeError):
+            return None
+        return found
 
 
-def export(spark, name: str) -> list[str]:
+def export(spark, name: str, throttle: int = 100) -> list[str]:
     """Export a table as a CSV file into the folder of its exports, with its position beside it.
 
     Rows are read in one snapshot. Of the changes up to the highest number in it, those that were under way when it was
     taken are waited for, so that it is known whether one is missing; then another snapshot is taken. A table that is
     written all the time in long transactions has an export between two positions in the end.
 
-    A large table is read in parts by its primary key. An export that was interrupted goes on behind its last part; it
-    is one between two positions, if anything has changed since it began.
+    A large table is read in parts by its primary key. The database computes a checksum of each part; where it is the
+    one that the export before has, the part is taken from there. An export that was interrupted goes on behind its
+    last part; it is one between two positions, if anything has changed since it began.
 
     Arguments:
         name: `<feed>.<table>`, captured by the method changelog.
+        throttle: the database is asked for at most this share of the time, in percent.
     Returns: lines that say what was written.
     Raises: UsageError when the table is not captured so, or no feed of exports is declared for it; CheckError when the
         database says no.
@@ -94,15 +142,20 @@ def export(spark, name: str) -> list[str]:
         _refuse_older_capture(database, names, name, texts)
         start, end = _snapshot(spark, database, others, declared[feed], names, capture)
         unfinished = _unfinished(folder, table, [column for column, _, _ in texts], capture.number, start)
-        rows = _write(spark, database, folder, names, texts, unfinished)
+        before = _export_before(folder, table, unfinished.columns)
+        kept = _write(spark, database, folder, names, texts, unfinished, before, throttle)
     path = folder / unfinished.file
     position = [f"{capture.number}/{number}" for number in (unfinished.start, end)]
     position = position if unfinished.start < end else position[1]
     _declare(path, position)
     _of_rows(path).rename(path)
-    _state(path).unlink()
+    for older in folder.glob(f"_{table}-*.csv.parts.json"):
+        older.unlink()
+    _state(path).rename(_parts_of_whole(path))
     words = position if isinstance(position, str) else f"somewhere between {position[0]} and {position[1]}"
-    return [f"{path}: {rows:,} row{'s'[: rows != 1]} as of {words}"]
+    rows, parts = unfinished.rows, len(unfinished.parts)
+    same = f"; {kept:,} of {parts:,} parts have not changed since {before.file}" if kept else ""
+    return [f"{path}: {rows:,} row{'s'[: rows != 1]} as of {words}{same}"]
 
 
 def _capture(database: Database, names: Names, name: str) -> Capture:
@@ -221,54 +274,92 @@ def _state(path: Path) -> Path:
     return path.with_name(f"_{path.name}.json")
 
 
-def _unfinished(folder: Path, table: str, columns: list[str], capture: int, start: int) -> Unfinished:
+def _parts_of_whole(path: Path) -> Path:
+    """Return where it stands what parts an export has."""
+    return path.with_name(f"_{path.name}.parts.json")
+
+
+def _unfinished(folder: Path, table: str, columns: list[str], capture: int, start: int) -> Parts:
     """Return the export to go on with, or a new one; one that cannot be gone on with is removed."""
     folder.mkdir(parents=True, exist_ok=True)
     for state in sorted(folder.glob(f"_{table}-*.csv.json"), reverse=True):
-        path = folder / state.name.removeprefix("_").removesuffix(".json")
-        try:
-            found = Unfinished(**json.loads(state.read_text()))
-            is_same = (found.columns, found.capture) == (columns, capture) and found.after
-            if is_same and _of_rows(path).stat().st_size >= found.size:
-                print(f"going on with {path.name}, which has {found.rows:,} rows", file=sys.stderr, flush=True)
-                return found
-        except (OSError, ValueError, TypeError):
-            pass  # a run was ended while it wrote them
+        found, path = Parts.read(state), _of_rows(folder / state.name.removeprefix("_").removesuffix(".json"))
+        is_same = found and (found.columns, found.capture) == (columns, capture) and found.after
+        if is_same and path.exists() and path.stat().st_size >= found.size:
+            print(f"going on with {found.file}, which has {found.rows:,} rows", file=sys.stderr, flush=True)
+            return found
         state.unlink()
     for left in folder.glob(f"{table}-*.csv.unfinished"):
         left.unlink()
     name = f"{table}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.csv"
-    return Unfinished(name, columns, capture, start)
+    return Parts(name, columns, capture, start)
 
 
-def _write(spark, database: Database, folder: Path, names: Names, texts, unfinished: Unfinished) -> int:
-    """Write the rows, as the transaction sees them, part by part; return the number of all."""
-    key = database.rows(KEY, names.source)
-    shown = ", ".join(f"{value} as {quoted(column)}" for column, _, value in texts)
-    path = _of_rows(folder / unfinished.file)
-    is_last = False
+def _export_before(folder: Path, table: str, columns: list[str]) -> Parts | None:
+    """Return the newest export that is still there whole; its parts may be those of this one."""
+    for record in sorted(folder.glob(f"_{table}-*.csv.parts.json"), reverse=True):
+        found = Parts.read(record)
+        path = folder / record.name.removeprefix("_").removesuffix(".parts.json")
+        if found and found.columns == columns and path.exists() and path.stat().st_size == found.size:
+            return found
+    return None
+
+
+def _write(
+    spark, database: Database, folder: Path, names: Names, texts, unfinished: Parts, before: Parts | None, throttle: int
+) -> int:
+    """Write the rows, as the transaction sees them, part by part; return how many parts the export before had."""
+    key, path = database.rows(KEY, names.source), _of_rows(folder / unfinished.file)
+    earlier = before.parts if before and key else []
+    # parts end where those of the export before do, so that they can be compared
+    place = next((n for n, part in enumerate(earlier, 1) if part.last == unfinished.after), len(earlier))
+    place = place if unfinished.parts else 0
+    after, kept, is_last, is_at_end, told = unfinished.after, 0, False, True, time.monotonic()
     while not is_last:
-        last = _last_of_part(database, names, key, unfinished.after)
-        is_last = last is None
-        where = _between(key, unfinished.after, last)
-        header = "" if unfinished.size else ", header"
-        copy = (
-            f"copy (select {shown} from {names.source} as source{where}) to stdout (format csv{header}, force_quote *)"
-        )
-        unfinished.rows += _append(spark, database, copy, path, unfinished.size)
-        unfinished.size, unfinished.after = path.stat().st_size, last
-        write_whole(_state(folder / unfinished.file), json.dumps(asdict(unfinished)))
-        if not is_last:
+        began = time.monotonic()
+        known = earlier[place] if place < len(earlier) else None
+        part = None
+        if known and is_at_end and _has_not_changed(database, names, texts, _between(key, after, known.last), known):
+            part = _taken_over(folder / before.file, known, path, unfinished.size)
+        kept += part is not None
+        if part is None:
+            upto = known.last if known else None
+            last = _last_of_part(database, names, key, after, upto) or upto
+            part = _read(spark, database, names, texts, _between(key, after, last), path, unfinished.size, last)
+        is_at_end = known is not None and part.last == known.last
+        place += is_at_end
+        after, is_last = part.last, part.last is None
+        # a range without rows belongs to the part behind it
+        if part.rows or is_last:
+            unfinished.parts.append(part)
+            unfinished.write(_state(folder / unfinished.file))
+        if time.monotonic() - told > SECONDS_BETWEEN_WORDS and not is_last:
+            told = time.monotonic()
             print(f"{names.source}: {unfinished.rows:,} rows so far", file=sys.stderr, flush=True)
-    return unfinished.rows
+        if not is_last:
+            _rest((time.monotonic() - began) * (100 / throttle - 1))
+    return kept
+
+
+def _rest(seconds: float) -> None:
+    """Leave the database alone for so long."""
+    time.sleep(seconds)
+
+
+def _read(spark, database: Database, names: Names, texts, where: str, path: Path, size: int, last) -> Part:
+    """Write rows of the database behind the first bytes of a file; return them as a part that ends with a key."""
+    shown = ", ".join(f"{value} as {quoted(column)}" for column, _, value in texts)
+    header = "" if size else ", header"
+    copy = f"copy (select {shown} from {names.source} as source{where}) to stdout (format csv{header}, force_quote *)"
+    rows = _append(spark, database, copy, path, size)
+    checksum, digest = _checksum(path, size, has_header=not size)
+    return Part(last, rows, checksum, size, path.stat().st_size, digest)
 
 
 def _append(spark, database: Database, copy: str, path: Path, size: int) -> int:
     """Write what a copy gives behind the first bytes of a file; return the number of rows."""
     java = spark.sparkContext._jvm
-    if path.exists():
-        with path.open("r+b") as left:
-            left.truncate(size)
+    _cut(path, size)
     with database.errors():
         stream = java.java.io.FileOutputStream(str(path), True)
         try:
@@ -277,14 +368,67 @@ def _append(spark, database: Database, copy: str, path: Path, size: int) -> int:
             stream.close()
 
 
-def _last_of_part(database: Database, names: Names, key: list, after: list[str] | None) -> list[str] | None:
-    """Return the key that the next part ends with, as literals; None: the part is the last one."""
+def _cut(path: Path, size: int) -> None:
+    """Take away what an interrupted run wrote behind the part that is on record."""
+    if path.exists():
+        with path.open("r+b") as left:
+            left.truncate(size)
+
+
+def _taken_over(source: Path, part: Part, path: Path, size: int) -> Part | None:
+    """Write a part of another export behind the first bytes of a file; None: somebody has changed that export."""
+    with source.open("rb") as stream:
+        stream.seek(part.begin)
+        content = stream.read(part.end - part.begin)
+    # the first part of a file has its header
+    if hashlib.sha256(content).hexdigest() != part.digest or (part.begin == 0) != (size == 0):
+        return None
+    _cut(path, size)
+    with path.open("ab") as stream:
+        stream.write(content)
+    return Part(part.last, part.rows, part.checksum, size, size + len(content), part.digest)
+
+
+def _checksum(path: Path, begin: int, has_header: bool) -> tuple[list[int], str]:
+    """Return the checksum of the records behind the first bytes of a file, as the database has it, and their digest."""
+    count, first, second, digest = 0, 0, 0, hashlib.sha256()
+    record, quotes = [], 0
+    with path.open("rb") as stream:
+        stream.seek(begin)
+        for line in stream:
+            digest.update(line)
+            record.append(line)
+            quotes += line.count(b'"')
+            if quotes % 2:
+                continue  # a line break in a value
+            if not has_header:
+                found = hashlib.md5(b"".join(record)[:-1], usedforsecurity=False).digest()
+                count += 1
+                first += int.from_bytes(found[:8], "big", signed=True)
+                second += int.from_bytes(found[8:], "big", signed=True)
+            has_header, record = False, []
+    return [count, first, second], digest.hexdigest()
+
+
+def _has_not_changed(database: Database, names: Names, texts, where: str, part: Part) -> bool:
+    """Return whether the database has the rows of a part as they were: number and checksum, which it computes."""
+    record = " || ',' || ".join(f"""coalesce('"' || replace(({v})::text, '"', '""') || '"', '')""" for _, _, v in texts)
+    halves = (f"coalesce(sum(('x' || substr(digest, {start}, 16))::bit(64)::bigint), 0)" for start in (1, 17))
+    ((*found,),) = database.rows(
+        f"select count(*), {', '.join(halves)} from "
+        f"(select md5(convert_to({record}, 'UTF8')) as digest from {names.source} as source{where}) as records"
+    )
+    return [int(number) for number in found] == part.checksum
+
+
+def _last_of_part(database: Database, names: Names, key: list, after, upto) -> list[str] | None:
+    """Return the key that the next part ends with, as literals; None: it ends with the last key, or where it must."""
     if not key:
         return None
     columns = ", ".join(f"source.{quoted(column)}" for column, _ in key)
     literals = ", ".join(f"quote_literal(source.{quoted(column)}::text)" for column, _ in key)
     found = database.rows(
-        f"select {literals} from {names.source} as source{_between(key, after, None)} order by {columns} "
+        f"select {literals} from {names.source} as source{_between(key, after, upto)} order by {columns} "
         f"offset {PART_ROWS - 1} limit 1"
     )
     return [f"{value}::{kind}" for value, (_, kind) in zip(found[0], key, strict=True)] if found else None

@@ -1,7 +1,9 @@
 """A real PostgreSQL: exports in a snapshot transaction while the application writes, compared as of their positions."""
 
 import random
+import re
 import threading
+from pathlib import Path
 
 import pytest
 from highwater import extract as extraction
@@ -246,7 +248,31 @@ def test_a_standby_can_export(workshop, harbour, monkeypatch):
     assert (found.verdict, found.not_checked) == (PASS, [])
 
 
+def whole_export(workshop) -> tuple[str, list[str]]:
+    """Export; return what it said and the records of the file; those of a part are in no order."""
+    (line,) = live_export.export(workshop.spark, TABLE)
+    records, record = [], ""
+    for part in Path(line.partition(": ")[0]).read_bytes().decode().split("\n"):
+        record += part
+        if record.count('"') % 2 == 0:
+            records.append(record)
+            record = ""
+    return line, sorted(records)
+
+
+def record_of_parts(workshop) -> Path:
+    (record,) = (workshop.exports / "exports_harbour/berths").glob("_berths-*.csv.parts.json")
+    return record
+
+
+def forgotten(workshop) -> None:
+    """Let the next export read everything."""
+    for record in (workshop.exports / "exports_harbour/berths").glob("_berths-*.csv.parts.json"):
+        record.unlink()
+
+
 def test_an_export_in_parts_goes_on_where_it_was_ended(workshop, harbour, monkeypatch, capsys):
+    forgotten(workshop)
     monkeypatch.setattr(live_export, "PART_ROWS", 100)
     append, parts = live_export._append, []
 
@@ -270,7 +296,7 @@ def test_an_export_in_parts_goes_on_where_it_was_ended(workshop, harbour, monkey
     )
     (line,) = live_export.export(workshop.spark, TABLE)
     assert "going on with" in capsys.readouterr().err and " as of somewhere between 1/" in line
-    assert not list(folder.glob("*.unfinished")) and not list(folder.glob("_berths-*"))
+    assert not list(folder.glob("*.unfinished")) and not list(folder.glob("_berths-*.csv.json"))
     built(workshop)
     found = reconcile(workshop)
     assert (found.verdict, found.keys("in_flight")) == (PASS, 2), found.samples
@@ -278,6 +304,78 @@ def test_an_export_in_parts_goes_on_where_it_was_ended(workshop, harbour, monkey
     (line,) = live_export.export(workshop.spark, TABLE)
     built(workshop)
     assert reconcile(workshop).verdict == PASS
+
+
+HOSTILE = r"""
+    update berths set
+        note = case abs(id) % 4 when 0 then E'two\nlines, "quoted"\r\n' when 1 then '' when 2 then 'ü東' end
+"""
+CHANGES = {
+    "nothing": "select 1",
+    "a value": "update berths set note = 'changed' where id = {middle}",
+    "NULL and no text": "update berths set note = case when note is null then '' end where id = {middle}",
+    "two values": "update berths set weight = coalesce(weight, 0) + 1 where id in ({low}, {high})",
+    "a row moves to another part": "update berths set id = {high} + 1 where id = {low}",
+    "a part has no row left": "delete from berths where id > {high} - 50",
+    "three parts come between": "insert into berths (id, name) select {high} + n, 'new' from generate_series(5, 300) n",
+    "no row is left": "delete from berths",
+    "rows again": "insert into berths (id, name) select n, 'new' from generate_series(1, 250) n",
+}
+
+
+# how many parts are read again
+LEFT = {"nothing": 0, "a value": 1, "NULL and no text": 1, "two values": 2}
+
+
+def test_parts_that_have_not_changed_are_taken_from_the_export_before(workshop, harbour, monkeypatch):
+    """Whatever changes in between, the file is that of an export that reads everything."""
+    monkeypatch.setattr(live_export, "PART_ROWS", 50)
+    harbour.sql("create table kept as table berths;" + HOSTILE)
+    whole_export(workshop)
+    for change, sql in CHANGES.items():
+        places = "min(id), percentile_disc(0.5) within group (order by id), max(id)"
+        low, middle, high = harbour.sql(f"select {places} from berths")[0].split("|")
+        harbour.sql(sql.format(low=low, middle=middle, high=high))
+        line, content = whole_export(workshop)
+        kept = re.search(r"; (\d+) of (\d+) parts have not changed since berths-", line)
+        if change in LEFT:
+            assert kept and int(kept[2]) - int(kept[1]) == LEFT[change], (change, line)
+        # what is known goes on with this export, not with the one that reads everything
+        record, saved = record_of_parts(workshop), record_of_parts(workshop).read_text()
+        record.unlink()
+        line, anew = whole_export(workshop)
+        assert content == anew and "have not changed" not in line, change
+        record_of_parts(workshop).unlink()
+        record.write_text(saved)
+    # an export that somebody has changed is not taken from, and neither is one that is gone
+    path = record.with_name(record.name.removeprefix("_").removesuffix(".parts.json"))
+    path.write_bytes(path.read_bytes().replace(b"new", b"old", 1))
+    line, content = whole_export(workshop)
+    assert content == anew and "; 5 of 6 parts have not changed" in line
+    Path(line.partition(": ")[0]).unlink()
+    line, content = whole_export(workshop)
+    assert content == anew and "have not changed" not in line
+    # the control: that a part has changed is seen by its checksum and by nothing else
+    harbour.sql("update berths set name = 'seen' where id = 7")
+    with monkeypatch.context() as planted:
+        planted.setattr(live_export, "_has_not_changed", lambda *_: True)
+        assert '"seen"' not in "".join(whole_export(workshop)[1])
+    assert '"seen"' in "".join(whole_export(workshop)[1])
+    harbour.sql("delete from berths; insert into berths table kept; drop table kept")
+    live_export.export(workshop.spark, TABLE)
+    built(workshop)
+    assert reconcile(workshop).verdict == PASS
+
+
+def test_a_throttled_export_rests(workshop, harbour, monkeypatch):
+    rested = []
+    monkeypatch.setattr(live_export, "PART_ROWS", 100)
+    monkeypatch.setattr(live_export, "_rest", rested.append)
+    live_export.export(workshop.spark, TABLE, throttle=25)
+    assert len([seconds for seconds in rested if seconds > 0]) >= 3
+    rested.clear()
+    live_export.export(workshop.spark, TABLE)
+    assert set(rested) == {0}
 
 
 def test_an_older_capture_goes_on_and_json_of_it_is_refused(workshop, harbour, monkeypatch):

@@ -435,6 +435,7 @@ def test_a_second_capture_knows_what_went_meanwhile(workshop, shop):
     assert len(rows) == int(shop.sql("select count(*) from deliveries")[0])
 
 
+@pytest.mark.soak
 def test_g8_g9_insert_only(workshop, shop):
     """An update is refused where it is captured; a reader never sees a key twice; a second insert is told."""
     table = "changelog_shop.entries"
@@ -488,6 +489,7 @@ def test_g8_g9_insert_only(workshop, shop):
     assert workshop.rows("select v from entries where id = 1") == [("y",)]
 
 
+@pytest.mark.soak
 def test_g16_row_versions_see_no_deletes_and_a_comparison_does(workshop, shop):
     table = "changelog_shop.stops"
     shop.sql(

@@ -326,6 +326,7 @@ def written_rows(workshop) -> tuple[int, int, int]:
     return tuple(int(metrics[f"numTargetRows{done}"]) for done in ("Inserted", "Updated", "Deleted"))
 
 
+@pytest.mark.soak
 def test_d18_a_late_change_opens_no_open_version_and_only_what_changes_is_written(past):
     deliver(past, "d18-1", ("INSERT", 5, "a", "1"), ("INSERT", 5, "b", "x"), ("UPDATE", 20, "b", "y"))
     assert versions(past, "a") == [("1", 5, None, True)]

@@ -90,6 +90,7 @@ def test_a_batch_number_never_comes_again(depot, kept):
     assert status(depot.spark, "hampers")[0]["gone_back"] is None
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_a_log_is_made_again_from_what_has_landed_again(depot):
     """A record is known by its file and line, whatever the number of its batch; one that is gone is refused."""
@@ -114,6 +115,7 @@ def test_a_log_is_made_again_from_what_has_landed_again(depot):
     assert depot.rows(counted) == [(1, 1)]
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_another_content_of_a_file_is_another_record(depot):
     """What landed under the name of a record that was lost, and is another one, does not stand for it."""
@@ -147,7 +149,7 @@ PLACES = {"raw": ("raw", FEED), "log": ("lake", "hampers_changes"), "merged": ("
 @pytest.mark.parametrize(
     ("place", "damage"),
     in_soak_but(
-        [("raw", "empty"), ("log", "half"), ("merged", "empty")],
+        [("raw", "empty"), ("log", "half")],
         [(place, damage) for place in PLACES for damage in DAMAGES],
     ),
 )
@@ -199,6 +201,7 @@ def test_a_power_cut_that_leaves_a_checkpoint_in_half(depot, damage):
     assert dict(depot.rows("select id, v from hampers")) == rows
 
 
+@pytest.mark.soak
 @pytest.mark.long
 def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
     """No number of a batch comes again that the merged table has taken in: it would not be taken in."""

@@ -101,7 +101,7 @@ def found_in(folder: Path, secrets: list[bytes]) -> list[str]:
     return found
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_no_command_and_no_failure_shows_a_secret(tmp_path, monkeypatch):
     from fleet import deliver, make_fleet
 

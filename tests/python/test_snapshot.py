@@ -90,6 +90,7 @@ snapshots:
 """
 
 
+@pytest.mark.soak
 def test_a_key_of_several_columns_is_snapshotted_again_and_again(workshop):
     model, snapshot = workshop.folder / "models/pairs.sql", workshop.folder / "snapshots/pairs_snapshot.yml"
     snapshot.write_text(PAIRS)

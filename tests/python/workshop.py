@@ -82,6 +82,10 @@ def reading(read, threads: int = 1):
             reader.result()
 
 
+# the manifest is written anew by each command, and no test reads it
+QUIETLY = ["--quiet", "--no-write-json"]
+
+
 class Workshop:
     """A project folder with its own lake, in the Spark session of the test process."""
 
@@ -158,16 +162,16 @@ class Workshop:
         self.spark  # noqa: B018 - dbt adopts the session
         state = self.state_of_files()
         if self.parsed[0] != state:
-            self.parsed = (state, dbtRunner().invoke(["parse", "--quiet"]).result)
+            self.parsed = (state, dbtRunner().invoke(["parse", *QUIETLY]).result)
         dbt.waiting.clear()
         dbt.appended.clear()
-        return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, "--quiet"])
+        return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, *QUIETLY])
 
     def audit(self, *selected: str) -> dict:
         """Run tests of dbt, also those that no build runs; return by name what dbt says of each."""
         from dbt.cli.main import dbtRunner
 
-        audited, state = ["--vars", "audit: true", "--quiet"], self.state_of_files()
+        audited, state = ["--vars", "audit: true", *QUIETLY], self.state_of_files()
         if self.parsed_for_audit[0] != state:
             self.parsed_for_audit = (state, dbtRunner().invoke(["parse", *audited]).result)
         runner = dbtRunner(manifest=self.parsed_for_audit[1], callbacks=[dbt.hear])

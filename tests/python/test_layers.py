@@ -185,7 +185,7 @@ def test_a_batch_that_makes_compaction_due_is_written_into_the_base(workshop, hi
     """One commit and no pending row; an older change does nothing, and neither does the same batch again."""
     version, (known, gone) = workshop.version("viewed_merged"), list(history)[1:3]
     operations = [("UPDATE-INSERT", "5", known, "at once"), ("DELETE", "5", gone, None), ("INSERT", "5", 3000, "new")]
-    deliver(workshop, "at-once.json", [*operations, ("UPDATE-INSERT", "1", list(history)[3], "older")])
+    deliver(workshop, "at-once.json", [*operations, ("UPDATE-INSERT", "0", list(history)[3], "older")])
     workshop.land_and_run(FEED, "+viewed")
     history.update({known: "at once", 3000: "new"})
     del history[gone]

@@ -374,9 +374,9 @@ def test_a_batch_asks_for_files_between_the_ends_of_its_keys(workshop):
         line.strip() for line in log.read_text().splitlines() if line.lstrip().startswith(("where held.", "and held."))
     ]
     assert between == [
-        "where held.name between '' and '\U0001f600'",
-        "and held.day between date'2024-08-29' and date'2024-08-29'",
-        "and held.n between 0 and 8",
+        "where held.`name` between '' and '\U0001f600'",
+        "and held.`day` between date'2024-08-29' and date'2024-08-29'",
+        "and held.`n` between 0 and 8",
     ]
     deliver("4.json", "7", "new", [*keys[1:3], "'; drop"])
     workshop.build("+ended", command="run")

@@ -250,6 +250,7 @@ def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
 
 def test_c6_two_rows_of_a_key_fail_the_batch_whole(world):
     """Pending rows are unique per key by construction; planted, the compaction says so and writes nothing."""
+    changes(world, [("UPDATE-INSERT", 18, "pending", "a")])
     version = world.version("cities_merged")
     world.spark.sql("insert into cities_merged select * from cities_merged where is_pending and id = 18")
     planted = world.version("cities_merged")

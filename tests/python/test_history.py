@@ -14,7 +14,7 @@ from io import StringIO
 
 import pytest
 from test_histories import Oracle, random_history, written
-from workshop import change, in_soak_but
+from workshop import change
 
 pytestmark = pytest.mark.long
 
@@ -459,7 +459,8 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", in_soak_but(["overlap"], FAULTS))
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_noticed(past, fault):
     statement, name = FAULTS[fault]
     version = past.version("chronicles_history")

@@ -81,7 +81,6 @@ def test_a_first_build_publishes(bank):
     assert bank.version("bank_publications") == version
 
 
-@pytest.mark.soak
 def test_t15_a_table_that_fails_holds_the_other(bank):
     from highwater.rebuild import rebuild
 

@@ -29,7 +29,7 @@
     {%- if cause %}
     when not matched then insert (`{{ merged_columns(entity) | join('`, `') }}`)
     values (
-        {{- _stays_pending(entity) | replace('change_type', 'change.change_type') }}, false
+        {{- _stays_pending(entity) }}, false
         {%- for column in merged_columns(entity) if column not in ('is_pending', 'is_new') %}, change.`{{ column }}`{% endfor -%}
     )
     {%- else %}

@@ -36,7 +36,15 @@ SECONDS_BETWEEN_WORDS = 5
 SNAPSHOTS = 50
 SECONDS_FOR_WRITERS = 600
 KEY = """
-    select attname, format_type(atttypid, atttypmod)
+    select
+        attname,
+        format_type(atttypid, atttypmod),
+        -- what decides what comes first: the type (an enum may be made anew), the collation, and its version, which an
+        -- upgrade of the system changes
+        concat_ws(
+            ' ', atttypid, nullif(attcollation, 0)::regcollation, pg_collation_actual_version(nullif(attcollation, 0)),
+            (select datcollate from pg_database where datname = current_database())
+        )
     from pg_index
     cross join unnest(indkey) with ordinality as part (attribute, place)
     inner join pg_attribute on attrelid = indrelid and attnum = attribute
@@ -68,12 +76,14 @@ class Parts:
     """What an export has been written of so far: what a later run goes on with, or compares with.
 
     Attributes:
-        file: its name when it is whole. columns: its header. capture: number of the capture. start: the lowest position
-            that rows of it may have. parts: those that are written, in the order of their keys.
+        file: its name when it is whole. columns: its header. key: what its parts are ranges of, as KEY has it.
+        capture: number of the capture. start: the lowest position that rows of it may have. parts: those that are
+            written, in the order of their keys.
     """
 
     file: str
     columns: list[str]
+    key: list[list[str]]
     capture: int
     start: int
     parts: list[Part] = field(default_factory=list)
@@ -92,6 +102,10 @@ class Parts:
     def size(self) -> int:
         """How many bytes of the file are on record."""
         return self.parts[-1].end if self.parts else 0
+
+    def is_like(self, other: "Parts") -> bool:
+        """Return whether parts of the one can be parts of the other."""
+        return (self.columns, self.key) == (other.columns, other.key)
 
     def write(self, path: Path) -> None:
         """Put it on record."""
@@ -141,8 +155,10 @@ def export(spark, name: str, throttle: int = 100) -> list[str]:
         texts = _texts(database, names)
         _refuse_older_capture(database, names, name, texts)
         start, end = _snapshot(spark, database, others, declared[feed], names, capture)
-        unfinished = _unfinished(folder, table, [column for column, _, _ in texts], capture.number, start)
-        before = _export_before(folder, table, unfinished.columns)
+        file = f"{table}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.csv"
+        key = [list(column) for column in database.rows(KEY, names.source)]
+        new = Parts(file, [column for column, _, _ in texts], key, capture.number, start)
+        unfinished, before = _unfinished(folder, table, new) or new, _export_before(folder, table, new)
         kept = _write(spark, database, folder, names, texts, unfinished, before, throttle)
     path = folder / unfinished.file
     position = [f"{capture.number}/{number}" for number in (unfinished.start, end)]
@@ -279,28 +295,27 @@ def _parts_of_whole(path: Path) -> Path:
     return path.with_name(f"_{path.name}.parts.json")
 
 
-def _unfinished(folder: Path, table: str, columns: list[str], capture: int, start: int) -> Parts:
-    """Return the export to go on with, or a new one; one that cannot be gone on with is removed."""
+def _unfinished(folder: Path, table: str, new: Parts) -> Parts | None:
+    """Return the export to go on with in place of a new one; one that cannot be gone on with is removed."""
     folder.mkdir(parents=True, exist_ok=True)
     for state in sorted(folder.glob(f"_{table}-*.csv.json"), reverse=True):
         found, path = Parts.read(state), _of_rows(folder / state.name.removeprefix("_").removesuffix(".json"))
-        is_same = found and (found.columns, found.capture) == (columns, capture) and found.after
+        is_same = found and found.is_like(new) and found.capture == new.capture and found.after
         if is_same and path.exists() and path.stat().st_size >= found.size:
             print(f"going on with {found.file}, which has {found.rows:,} rows", file=sys.stderr, flush=True)
             return found
         state.unlink()
     for left in folder.glob(f"{table}-*.csv.unfinished"):
         left.unlink()
-    name = f"{table}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.csv"
-    return Parts(name, columns, capture, start)
+    return None
 
 
-def _export_before(folder: Path, table: str, columns: list[str]) -> Parts | None:
-    """Return the newest export that is still there whole; its parts may be those of this one."""
+def _export_before(folder: Path, table: str, new: Parts) -> Parts | None:
+    """Return the newest export that is still there whole; its parts may be those of the new one."""
     for record in sorted(folder.glob(f"_{table}-*.csv.parts.json"), reverse=True):
         found = Parts.read(record)
         path = folder / record.name.removeprefix("_").removesuffix(".parts.json")
-        if found and found.columns == columns and path.exists() and path.stat().st_size == found.size:
+        if found and found.is_like(new) and path.exists() and path.stat().st_size == found.size:
             return found
     return None
 
@@ -309,36 +324,45 @@ def _write(
     spark, database: Database, folder: Path, names: Names, texts, unfinished: Parts, before: Parts | None, throttle: int
 ) -> int:
     """Write the rows, as the transaction sees them, part by part; return how many parts the export before had."""
-    key, path = database.rows(KEY, names.source), _of_rows(folder / unfinished.file)
-    earlier = before.parts if before and key else []
-    # parts end where those of the export before do, so that they can be compared
-    place = next((n for n, part in enumerate(earlier, 1) if part.last == unfinished.after), len(earlier))
-    place = place if unfinished.parts else 0
-    after, kept, is_last, is_at_end, told = unfinished.after, 0, False, True, time.monotonic()
-    while not is_last:
-        began = time.monotonic()
-        known = earlier[place] if place < len(earlier) else None
-        part = None
-        if known and is_at_end and _has_not_changed(database, names, texts, _between(key, after, known.last), known):
-            part = _taken_over(folder / before.file, known, path, unfinished.size)
-        kept += part is not None
-        if part is None:
-            upto = known.last if known else None
-            last = _last_of_part(database, names, key, after, upto) or upto
-            part = _read(spark, database, names, texts, _between(key, after, last), path, unfinished.size, last)
-        is_at_end = known is not None and part.last == known.last
-        place += is_at_end
-        after, is_last = part.last, part.last is None
+    kept, told, began = 0, time.monotonic(), time.monotonic()
+    for part, is_kept in _parts(spark, database, folder, names, texts, unfinished, before):
+        kept += is_kept
         # a range without rows belongs to the part behind it
-        if part.rows or is_last:
+        if part.rows or not part.last:
             unfinished.parts.append(part)
             unfinished.write(_state(folder / unfinished.file))
-        if time.monotonic() - told > SECONDS_BETWEEN_WORDS and not is_last:
+        if not part.last:
+            break
+        if time.monotonic() - told > SECONDS_BETWEEN_WORDS:
             told = time.monotonic()
             print(f"{names.source}: {unfinished.rows:,} rows so far", file=sys.stderr, flush=True)
-        if not is_last:
-            _rest((time.monotonic() - began) * (100 / throttle - 1))
+        _rest((time.monotonic() - began) * (100 / throttle - 1))
+        began = time.monotonic()
     return kept
+
+
+def _parts(spark, database: Database, folder: Path, names: Names, texts, unfinished: Parts, before: Parts | None):
+    """Yield each part that is still to come, written behind those on record, and whether the export before had it.
+
+    Parts end where those of the export before do, so that they can be compared.
+    """
+    key, path, after = unfinished.key, _of_rows(folder / unfinished.file), unfinished.after
+    earlier = before.parts if before else []
+    if after:
+        # an export that is gone on with may have begun before that one, and end its parts elsewhere
+        earlier = earlier[next((n for n, part in enumerate(earlier, 1) if part.last == after), len(earlier)) :]
+    for known in earlier or [None]:
+        upto = known.last if known else None
+        is_same = known and _has_not_changed(database, names, texts, _between(key, after, upto), known)
+        if is_same and (part := _taken_over(folder / before.file, known, path, unfinished.size)):
+            yield part, True
+            after = upto
+            continue
+        is_at_end = False
+        while not is_at_end:
+            last = _last_of_part(database, names, key, after, upto) or upto
+            yield _read(spark, database, names, texts, _between(key, after, last), path, unfinished.size, last), False
+            after, is_at_end = last, last == upto
 
 
 def _rest(seconds: float) -> None:
@@ -425,17 +449,17 @@ def _last_of_part(database: Database, names: Names, key: list, after, upto) -> l
     """Return the key that the next part ends with, as literals; None: it ends with the last key, or where it must."""
     if not key:
         return None
-    columns = ", ".join(f"source.{quoted(column)}" for column, _ in key)
-    literals = ", ".join(f"quote_literal(source.{quoted(column)}::text)" for column, _ in key)
+    columns = ", ".join(f"source.{quoted(column)}" for column, *_ in key)
+    literals = ", ".join(f"quote_literal(source.{quoted(column)}::text)" for column, *_ in key)
     found = database.rows(
         f"select {literals} from {names.source} as source{_between(key, after, upto)} order by {columns} "
         f"offset {PART_ROWS - 1} limit 1"
     )
-    return [f"{value}::{kind}" for value, (_, kind) in zip(found[0], key, strict=True)] if found else None
+    return [f"{value}::{kind}" for value, (_, kind, _) in zip(found[0], key, strict=True)] if found else None
 
 
 def _between(key: list, after: list[str] | None, last: list[str] | None) -> str:
-    columns = ", ".join(f"source.{quoted(column)}" for column, _ in key)
+    columns = ", ".join(f"source.{quoted(column)}" for column, *_ in key)
     bounds = [f"({columns}) {than} ({', '.join(values)})" for than, values in ((">", after), ("<=", last)) if values]
     return f" where {' and '.join(bounds)}" if bounds else ""
 

@@ -97,7 +97,6 @@ def test_a_new_lake_takes_long_views(tmp_path):
 
 
 @pytest.mark.soak
-@pytest.mark.long
 def test_a_lake_that_was_there_takes_them_whatever_was_killed(tmp_path):
     """Its own views stay as they are. As Hive makes it, a metastore refuses: the test would see it."""
     lake = tmp_path / "lake"

@@ -1,5 +1,6 @@
 """A real PostgreSQL: exports in a snapshot transaction while the application writes, compared as of their positions."""
 
+import csv
 import random
 import re
 import threading
@@ -253,7 +254,7 @@ def whole_export(workshop) -> tuple[str, list[str]]:
     (line,) = live_export.export(workshop.spark, TABLE)
     records, record = [], ""
     for part in Path(line.partition(": ")[0]).read_bytes().decode().split("\n"):
-        record += part
+        record += part + "\n"
         if record.count('"') % 2 == 0:
             records.append(record)
             record = ""
@@ -365,6 +366,85 @@ def test_parts_that_have_not_changed_are_taken_from_the_export_before(workshop, 
     live_export.export(workshop.spark, TABLE)
     built(workshop)
     assert reconcile(workshop).verdict == PASS
+
+
+ODD = r"""
+    create type grade as enum ('little', 'middling', 'large');
+    create table odd_lines (
+        g grade, "Größe" text, n int, "a""b" text, "select" jsonb, raw bytea, list text[], "x y" numeric(20, 4),
+        at timestamptz, f double precision, primary key (g, "Größe", n)
+    );
+    insert into odd_lines
+    select
+        (array['little', 'middling', 'large'])[i % 3 + 1]::grade,
+        chr(case i % 2 when 0 then 65 else 97 end + i % 26)
+        || case i % 5 when 0 then E'\n"' when 1 then E'\'' when 2 then 'Ü' when 3 then ' ' else '' end || i,
+        i, case when i % 3 > 0 then repeat(E'line\n"q",', i % 4) end, jsonb_build_object('q', E'"\n'),
+        decode(md5(i::text), 'hex'), array['a,b', null, '"'], i / 7.0,
+        timestamptz '2024-01-01Z' + i * interval '1 s', i / 3.0
+    from generate_series(1, 300) as i
+"""
+ANOTHER_ORDER = """
+    alter table odd_lines alter column g type text;
+    drop type grade;
+    create type grade as enum ({grades});
+    alter table odd_lines alter column g type grade using g::grade;
+"""
+
+
+def test_parts_of_odd_names_values_and_orders(workshop, harbour, monkeypatch):
+    """A fault in the middle of what is taken over, another column, another order of the key."""
+    feed, table = "changelog_harbour", "odd_lines"
+    monkeypatch.setattr(live_export, "PART_ROWS", 40)
+    harbour.sql(ODD)
+    extraction.enable(workshop.spark, f"{feed}.{table}")
+    workshop.add_table(f"exports_harbour.{table}", None, None, "csv", {"role": "export", "positions": feed})
+
+    def exported():
+        (line,) = live_export.export(workshop.spark, f"{feed}.{table}")
+        with Path(line.partition(": ")[0]).open(newline="") as file:
+            return line, sorted(csv.reader(file))
+
+    _, whole = exported()
+    line, again = exported()
+    assert again == whole and "; 8 of 8 parts have not changed" in line
+    taken, calls = live_export._taken_over, []
+
+    def full(*arguments):
+        calls.append(taken(*arguments))
+        if len(calls) == 3:  # written, and not on record
+            raise OSError(28, "No space left on device")
+        return calls[-1]
+
+    with monkeypatch.context() as planted:
+        planted.setattr(live_export, "_taken_over", full)
+        with pytest.raises(OSError, match="No space left"):
+            exported()
+    harbour.sql(f"""update {table} set "x y" = 1 where n in (1, 150, 300)""")
+    line, gone_on = exported()
+    assert "somewhere between" in line and "parts have not changed" in line and len(gone_on) == len(whole)
+    extraction.extract(workshop.spark, f"{feed}.{table}")
+    workshop.land("exports_harbour")
+    workshop.build(f"+{table}", f"stg_exports_harbour__{table}", command="run")
+    (found,) = reconciliation.reconcile(workshop.spark, (table,)).comparisons
+    assert (found.verdict, found.not_checked) == (PASS, []), found.samples
+    # parts are ranges: where keys are in another order, they are others
+    before = exported()[1]
+    harbour.sql(ANOTHER_ORDER.format(grades="'large', 'little', 'middling'"))
+    line, found = exported()
+    assert found == before and "have not changed" not in line
+    harbour.sql(ANOTHER_ORDER.format(grades="'middling', 'large', 'little'"))
+    with monkeypatch.context() as planted:
+        planted.setattr(live_export.Parts, "is_like", lambda *_: True)
+        assert exported()[1] != before, "the control: rows are there twice, or not at all"
+    for record in (workshop.exports / f"exports_harbour/{table}").glob("_*.parts.json"):
+        record.unlink()
+    line, anew = exported()
+    assert anew == before and "have not changed" not in line
+    harbour.sql(f"alter table {table} add column extra int default 7")
+    assert "have not changed" not in exported()[0]
+    harbour.sql(f"alter table {table} drop constraint {table}_pkey")
+    assert [row[:-1] for row in exported()[1]] == before
 
 
 def test_a_throttled_export_rests(workshop, harbour, monkeypatch):

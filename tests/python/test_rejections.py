@@ -160,7 +160,6 @@ def test_stale_rows_are_the_same_whatever_is_killed_or_dropped(gauges):
 
 
 @pytest.mark.soak
-@pytest.mark.long
 def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, monkeypatch, capsys):
     """The build fails while what is right is there; the summary of the next one says it still; then it is mended."""
     monkeypatch.setattr(cli, "_feeds", lambda names: {FEED: declared_feeds()[FEED]})

@@ -91,7 +91,6 @@ def test_a_batch_number_never_comes_again(depot, kept):
 
 
 @pytest.mark.soak
-@pytest.mark.long
 def test_a_log_is_made_again_from_what_has_landed_again(depot):
     """A record is known by its file and line, whatever the number of its batch; one that is gone is refused."""
     newest = batches(depot)[-1]
@@ -116,7 +115,6 @@ def test_a_log_is_made_again_from_what_has_landed_again(depot):
 
 
 @pytest.mark.soak
-@pytest.mark.long
 def test_another_content_of_a_file_is_another_record(depot):
     """What landed under the name of a record that was lost, and is another one, does not stand for it."""
     deliver(depot, 80, 80, "was")
@@ -202,7 +200,6 @@ def test_a_power_cut_that_leaves_a_checkpoint_in_half(depot, damage):
 
 
 @pytest.mark.soak
-@pytest.mark.long
 def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
     """No number of a batch comes again that the merged table has taken in: it would not be taken in."""
     log, merged = folder_of("lake", "hampers_changes"), "hampers_merged"

@@ -32,11 +32,16 @@ case
 end
     {%- elif connector in ('mysql', 'mariadb') -%}
         {#- The number of the binlog file is behind its last dot. `row` is no part of it: it begins anew with each event, and all
-            events of a compressed transaction have one position. The place in the file tells them apart. -#}
-        {{- sortable_sequence([
-            {'text': "split_part(" ~ metadata ~ ".file, '.', -1)", 'base': 'decimal'},
-            {'text': metadata ~ '.pos', 'base': 'decimal'},
-        ]) -}}
+            events of a compressed transaction, and of any of MariaDB from 11.4 on, have one position, where the transaction begins.
+            The place in the file tells them apart. -#}
+        {%- set file = {'text': "split_part(" ~ metadata ~ ".file, '.', -1)", 'base': 'decimal'} -%}
+        {%- set pos = metadata ~ '.pos' -%}
+case
+    -- read before the transaction that begins here
+    when {{ is_read }} and try_cast({{ pos }} as bigint) > 0
+        then {{ sortable_sequence([file, {'text': 'string(try_cast(' ~ pos ~ ' as bigint) - 1)', 'base': 'decimal'}]) | indent(8) }}
+    else {{ sortable_sequence([file, {'text': pos, 'base': 'decimal'}]) | indent(4) }}
+end
     {%- elif connector == 'oracle' -%}
         {#- a row as of an SCN has all that was committed up to it -#}
         {%- set position = sortable_sequence([

@@ -89,7 +89,7 @@ def make_fleet(project: Path, folder: Path, tables: int) -> list[str]:
 STOCK_PROJECT = """\
 name: stock
 profile: highwater
-model-paths: [.]
+model-paths: [models]
 flags:
   send_anonymous_usage_stats: false
 """
@@ -106,13 +106,14 @@ def add_stock(folder: Path, names: list[str]) -> None:
     fields = ", ".join(f"{name} {kind}" for name, kind in {"id": "bigint", **COLUMNS}.items())
     row = f"struct<{', '.join(field.replace(' ', ': ', 1) for field in fields.split(', '))}>"
     schema = f"op string, before {row}, after {row}, source struct<lsn: bigint>"
-    folder.mkdir()
+    models = folder / "models"
+    models.mkdir(parents=True)
     (folder / "dbt_project.yml").write_text(STOCK_PROJECT)
     tables = "".join(f"      - {{name: {name}, identifier: {FEED}}}\n" for name in names)
-    (folder / "sources.yml").write_text(STOCK_SOURCES.format(feed=FEED) + tables)
+    (models / "sources.yml").write_text(STOCK_SOURCES.format(feed=FEED) + tables)
     for name in names:
         text = STOCK.format(feed=FEED, table=name, schema=schema)
-        (folder / f"stock_{name}.sql").write_text(text)
+        (models / f"stock_{name}.sql").write_text(text)
 
 
 def deliver(landing: Path, name: str, batch: int, changes: int, damaged: int = 0, salt: str = "") -> None:

@@ -434,7 +434,7 @@ def replay(table):
     "transactions that wrote the rows (which sees no deletes).",
 )
 @click.option("--key", metavar="NAME,…", help="The columns that identify a row, where there is no primary key.")
-@click.option("--export", is_flag=True, help="Export the table, to reconcile with, at a position known exactly.")
+@click.option("--export", is_flag=True, help="Export the table, to reconcile with, with its position; of MySQL too.")
 @click.option(
     "--throttle",
     metavar="PERCENT",
@@ -448,7 +448,7 @@ def extract(tables, enable, disable, method, key, export, throttle):
     Several tables, or FEED for all of them, are extracted as of one moment.
     """
     from highwater import extract as extraction
-    from highwater.database import connection_settings
+    from highwater.database import KINDS, POSTGRES, connection_settings
     from highwater.live_export import export as take_export
     from highwater.project import lease
     from highwater.spark import session
@@ -464,7 +464,7 @@ def extract(tables, enable, disable, method, key, export, throttle):
     else:
         feeds = [feed.name for feed, _ in extraction.chosen_tables(tables)]
     for feed in feeds:
-        connection_settings(feed)
+        connection_settings(feed, KINDS.values() if export else (POSTGRES,))
     with lease("highwater extract"):
         if export:
             lines = take_export(session(), table, throttle)

@@ -12,7 +12,11 @@ from highwater.errors import UsageError, leave_with_the_sentence
 from highwater.project import enter_project, require_java
 from highwater.spark import JARS, java_output_in
 
-PACKAGES = ["io.delta:delta-spark_4.1_2.13:4.4.0", "org.postgresql:postgresql:42.7.9"]
+PACKAGES = [
+    "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "org.postgresql:postgresql:42.7.9",
+    "org.mariadb.jdbc:mariadb-java-client:3.5.11",
+]
 # Spark ships these itself; a second copy on the class path would shadow its own.
 SPARK_HAS = [
     "org.apache.hadoop:hadoop-client-api",
@@ -59,7 +63,7 @@ def resolve() -> None:
     shutil.rmtree(ivy, ignore_errors=True)
     shutil.rmtree(JARS, ignore_errors=True)
     os.environ.pop("SPARK_CONF_DIR", None)
-    print("fetching the jars of Delta Lake and PostgreSQL (15 MB, once) ...")
+    print("fetching the jars of Delta Lake and of the drivers of PostgreSQL and MariaDB (16 MB, once) ...")
     log = Path(".spark/resolve.log")
     log.parent.mkdir(exist_ok=True)
     log.unlink(missing_ok=True)
@@ -77,7 +81,7 @@ def resolve() -> None:
             builder.getOrCreate().stop()
     except Exception as error:
         raise UsageError(
-            "the jars of Delta Lake and PostgreSQL could not be fetched. The first run needs the network "
+            "the jars of Delta Lake and the drivers could not be fetched. The first run needs the network "
             f"(Maven Central); run `make setup` again with it. The resolver's own words are in {log}."
         ) from error
     wrong = differences(ivy / "jars")

@@ -19,23 +19,18 @@ FORMAT = "io.debezium.engine.format"
 
 
 def properties_of(server, folder: Path, **further) -> dict[str, str]:
-    """Properties of an engine that captures the whole database of a Postgres, and further ones (`_` for `.`)."""
+    """Properties of an engine that captures the whole database of a server, and further ones (`_` for `.`)."""
     return {
         "name": "highwater",
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-        "plugin.name": "pgoutput",
         "topic.prefix": "shop",
         "database.hostname": "127.0.0.1",
         "database.port": str(server.port),
-        "database.dbname": "shop",
         "database.user": server.user,
         "database.password": server.password,
-        "publication.name": "highwater",
-        "slot.name": "highwater",
-        "slot.drop.on.stop": "true",
         "skipped.operations": "none",
         "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
         "offset.storage.file.filename": str(folder / "offsets"),
+        **server.properties_of_engine(folder),
         **{name.replace("_", "."): value for name, value in further.items()},
     }
 
@@ -89,7 +84,7 @@ def _text(record: dict) -> str:
 
 @contextmanager
 def capturing(server, folder: Path, **further):
-    """An engine that captures a Postgres into a folder, until the end."""
+    """An engine that captures a server into a folder, until the end."""
     engine = Engine(folder, properties_of(server, folder, **further))
     try:
         yield engine

@@ -104,6 +104,17 @@ class Postgres:
         url = f"jdbc:postgresql://127.0.0.1:{self.port}/shop"
         return {f"{prefix}_URL": url, f"{prefix}_USER": USER, f"{prefix}_PASSWORD": PASSWORD}
 
+    def properties_of_engine(self, folder: Path) -> dict[str, str]:
+        """What Debezium's engine needs to know of it."""
+        return {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "plugin.name": "pgoutput",
+            "database.dbname": "shop",
+            "publication.name": "highwater",
+            "slot.name": "highwater",
+            "slot.drop.on.stop": "true",
+        }
+
     def session(self) -> subprocess.Popen:
         """A session of psql that reads statements from its standard input."""
         command = [self.binaries / "psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port)]

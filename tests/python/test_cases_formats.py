@@ -563,6 +563,15 @@ DEBEZIUM = {
         [[debezium("u", 5, "a", "5")], [debezium("r", 99, "a", "snapshot", snapshot="true")]],
         {"a": ("snapshot", "o")},
     ),
+    # MariaDB 11.4 and incremental snapshots: the next transaction begins where the row was read
+    "19-snapshot-row-read-where-a-transaction-begins": (
+        [[debezium("u", 5, "a", "5")], [debezium("r", 5, "a", "snapshot", snapshot="true")]],
+        {"a": ("5", "o")},
+    ),
+    "19-snapshot-row-of-the-beginning": (
+        [[debezium("r", 0, "a", "snapshot", snapshot="true")], [debezium("u", 4, "a", "4")]],
+        {"a": ("4", "o")},
+    ),
     "29-unknown-operation": ([[debezium("c", 1, "a", "1"), debezium("m", 2, "a", "2")]], {"a": ("1", "o")}),
 }
 

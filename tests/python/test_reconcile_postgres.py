@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from highwater import extract as extraction
-from highwater import live_export
+from highwater import live_export, source_tables
 from highwater import reconcile as reconciliation
 from highwater.errors import CheckError, UsageError
 from highwater.reconcile import FAIL, PASS
@@ -169,11 +169,11 @@ def test_a_long_writer_blocks_no_export_and_no_export_blocks_a_writer(workshop, 
     late.stdin.flush()
     assert late.stdout.readline().strip() == "begun"
     harbour.sql("update berths set note = 'early' where id = -391")
-    monkeypatch.setattr(live_export, "SECONDS_FOR_WRITERS", 1)
+    monkeypatch.setattr(source_tables, "SECONDS_FOR_WRITERS", 1)
     with pytest.raises(CheckError, match=r"has been open for more than .* so the position of an export is not known"):
         live_export.export(workshop.spark, TABLE)
     monkeypatch.undo()
-    waited = live_export._wait_for_writers
+    waited = source_tables.wait_for_writers
 
     def wait(others, *arguments):
         # while the export waits others write, and lock what a SHARE lock would have kept from them
@@ -182,7 +182,7 @@ def test_a_long_writer_blocks_no_export_and_no_export_blocks_a_writer(workshop, 
             late.communicate("commit;\n")
         waited(others, *arguments)
 
-    monkeypatch.setattr(live_export, "_wait_for_writers", wait)
+    monkeypatch.setattr(source_tables, "wait_for_writers", wait)
     (line,) = live_export.export(workshop.spark, TABLE)
     monkeypatch.undo()
     assert " as of 1/" in line
@@ -192,7 +192,7 @@ def test_a_long_writer_blocks_no_export_and_no_export_blocks_a_writer(workshop, 
 
 def test_a_table_that_is_always_written_has_an_export_between_two_positions(workshop, harbour, monkeypatch):
     """In each snapshot a lower number is missing; the key that has it may be there before or after."""
-    waited, sessions = live_export._wait_for_writers, []
+    waited, sessions = source_tables.wait_for_writers, []
 
     def begin():
         session = harbour.session()
@@ -205,12 +205,12 @@ def test_a_table_that_is_always_written_has_an_export_between_two_positions(work
     def wait(others, *arguments):
         sessions.pop().communicate("commit;\n")
         waited(others, *arguments)
-        if live_export.SNAPSHOTS > 1:
+        if source_tables.SNAPSHOTS > 1:
             begin()
 
     begin()
-    monkeypatch.setattr(live_export, "SNAPSHOTS", 1)
-    monkeypatch.setattr(live_export, "_wait_for_writers", wait)
+    monkeypatch.setattr(source_tables, "SNAPSHOTS", 1)
+    monkeypatch.setattr(source_tables, "wait_for_writers", wait)
     (line,) = live_export.export(workshop.spark, TABLE)
     assert " as of somewhere between 1/" in line
     monkeypatch.undo()
@@ -275,21 +275,21 @@ def forgotten(workshop) -> None:
 def test_an_export_in_parts_goes_on_where_it_was_ended(workshop, harbour, monkeypatch, capsys):
     forgotten(workshop)
     monkeypatch.setattr(live_export, "PART_ROWS", 100)
-    append, parts = live_export._append, []
+    write, parts = source_tables.PostgresTable.write, []
 
-    def ended(spark, database, copy, path, size):
+    def ended(self, where, path, has_header):
+        rows = write(self, where, path, has_header)
         if len(parts) == 2:
-            append(spark, database, copy, path, size)  # written, and not on record
-            raise KeyboardInterrupt
-        parts.append(copy)
-        return append(spark, database, copy, path, size)
+            raise KeyboardInterrupt  # written, and not on record
+        parts.append(where)
+        return rows
 
-    monkeypatch.setattr(live_export, "_append", ended)
+    monkeypatch.setattr(source_tables.PostgresTable, "write", ended)
     with pytest.raises(KeyboardInterrupt):
         live_export.export(workshop.spark, TABLE)
     folder = workshop.exports / "exports_harbour/berths"
     assert len(list(folder.glob("*.unfinished"))) == 1
-    monkeypatch.setattr(live_export, "_append", append)
+    monkeypatch.setattr(source_tables.PostgresTable, "write", write)
     # a row that was read and one that was not change meanwhile
     low, high = harbour.sql("select min(id) from berths union all select max(id) from berths order by 1")
     harbour.sql(

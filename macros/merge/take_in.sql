@@ -43,6 +43,10 @@
     {%- if rows > 1000000 or _pending_rows(merged, entity) -%}
         {{ return('') }}
     {%- endif -%}
-    {%- set arriving = run_query('select count(*) from ' ~ changes).rows[0][0] | int -%}
+    {#- of the log, and not of the changes: one of each key is to be found among them only for the MERGE -#}
+    {%- set log = adapter.get_relation(merged.database, merged.schema, entity ~ '_changes') -%}
+    {%- set arriving = run_query(
+        'select count(*) from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ newest_log_batch(merged)
+    ).rows[0][0] | int -%}
     {{ return(_cause_of_compaction(_compaction_rule(), arriving, rows, none)) }}
 {%- endmacro -%}

@@ -48,13 +48,16 @@ def _catch_signals() -> list[int]:
     """Return a list that gets the number of the signal which ends the command; it is told at once."""
     caught: list[int] = []
     # while Spark starts, standard error is another file
-    terminal = os.dup(2)
+    terminal, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
 
     def stop(number, frame):
         if caught:
             os._exit(128 + number)
         caught.append(number)
         os.write(terminal, b"highwater: stopped; run it again to finish what it was doing.\n")
+        # what dbt and Java say of being stopped
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
         _leave_soon(128 + number)
         raise KeyboardInterrupt
 

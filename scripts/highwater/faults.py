@@ -276,6 +276,7 @@ class _ToTheLog(logging.Handler):
 
 def keep_the_terminal_clean() -> None:
     """Send what libraries log to the log of the lake, and the traces of threads too."""
+    import socketserver
     import threading
 
     logging.raiseExceptions = False
@@ -284,3 +285,5 @@ def keep_the_terminal_clean() -> None:
     threading.excepthook = lambda told: write_down(
         "a thread failed", "".join(traceback.format_exception(told.exc_value))
     )
+    # of PySpark, when Java has ended
+    socketserver.BaseServer.handle_error = lambda *_: write_down("a server failed", traceback.format_exc())

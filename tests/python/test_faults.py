@@ -4,6 +4,8 @@ import errno
 import logging
 import os
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
 import textwrap
@@ -144,13 +146,18 @@ def test_what_dbt_prints_has_the_reason_in_place_of_the_trace():
     assert faults.without_trace(plain) == plain
 
 
-def test_what_libraries_log_goes_to_the_log(lake):
-    handlers = list(logging.getLogger().handlers)
+def test_what_libraries_log_goes_to_the_log(lake, capsys):
+    handlers, handle_error = list(logging.getLogger().handlers), socketserver.BaseServer.handle_error
     try:
         faults.keep_the_terminal_clean()
         logging.getLogger("py4j.java_gateway").error("Exception while sending command.")
+        with socketserver.TCPServer(("127.0.0.1", 0), None) as server, socket.create_connection(server.server_address):
+            server.handle_request()  # which cannot, as PySpark's cannot when Java has ended
     finally:
         logging.getLogger().handlers[:] = handlers
+        socketserver.BaseServer.handle_error = handle_error
+    assert "a server failed\nTraceback" in (lake / "highwater.log").read_text()
+    assert capsys.readouterr().err == ""
     assert "py4j.java_gateway says\nException while sending" in (lake / "highwater.log").read_text()
 
 
@@ -194,6 +201,8 @@ def test_each_ending_has_its_code_and_one_line(tmp_path, code, status, words):
         "try: time.sleep(60)\nexcept KeyboardInterrupt: pass",
         "try: time.sleep(60)\nexcept KeyboardInterrupt: sys.exit(1)",
         "os.dup2(os.open(os.devnull, os.O_WRONLY), 2); time.sleep(60)",
+        # what dbt and Java say of being stopped
+        "try: time.sleep(60)\nfinally: print('CANCEL', flush=True); os.system('echo Traceback >&2')",
     ],
 )
 def test_a_signal_prints_one_line(tmp_path, number, code):
@@ -201,8 +210,8 @@ def test_a_signal_prints_one_line(tmp_path, number, code):
     assert process.stdout.readline() == "there\n"
     time.sleep(0.05)
     process.send_signal(number)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
+    printed, told = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (128 + number, "")
     assert told == "highwater: stopped; run it again to finish what it was doing.\n"
 
 

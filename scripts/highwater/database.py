@@ -192,11 +192,11 @@ class Database:
         """Return the name of the database of MySQL that is connected to."""
         return self.rows("select database()")[0][0]
 
-    def has_table(self, schema: str | None, table: str) -> bool:
+    def has_table(self, schema: str, table: str) -> bool:
         """Return whether it has a table or view that its user may see."""
         return bool(
             self.rows(
-                "select 1 from information_schema.tables where table_schema = ? and table_name = ?", schema or "", table
+                "select 1 from information_schema.tables where table_schema = ? and table_name = ?", schema, table
             )
         )
 

@@ -152,6 +152,8 @@ def _source_table(database: Database, others: Database, feed: Feed | None, name:
         return CapturedTable(database, others, feed, Names(schema, table))
     kind, told = (PostgresTable, "public") if database.is_postgres else (MySqlTable, database.name())
     schema, source = feed.options.schema or told, feed.source_table(table)
+    if schema is None:
+        raise UsageError(f"the URL of the database of {name} names none: jdbc:mysql://<host>:<port>/<database>.")
     names = [Names(schema, source)]
     # where records tell tables, one of another schema is declared with it
     if "." in source:

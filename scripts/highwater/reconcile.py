@@ -7,6 +7,7 @@ is written but the results, which are appended to `<lake>/reconciliations`, so a
 import json
 import re
 import shutil
+import sys
 import tempfile
 import time
 from contextlib import contextmanager
@@ -172,6 +173,8 @@ def reconcile(
     for table in tables or sorted({*known, *plans}):
         for plan in plans.get(table, [{"table": table, "error": WITHOUT_EXPORT}]):
             started = time.monotonic()
+            if sys.stderr.isatty():
+                print(f"comparing {table} ...", file=sys.stderr)
             plan |= {"with_repairs": with_repairs, "listed": listed}
             comparison = _compare_or_say_why(spark, plan, as_of, run)
             comparison.seconds = round(time.monotonic() - started, 1)

@@ -92,7 +92,9 @@ def test_line_numbers_are_true_across_blocks(monkeypatch):
     assert lines(content) == expected
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"{}\n" * 100, mtime=0)[:-9], gzip.compress(b"{}\n", mtime=0) + b"rubbish"])
+@pytest.mark.parametrize(
+    "content", [gzip.compress(b"{}\n" * 100, mtime=0)[:-9], gzip.compress(b"{}\n", mtime=0) + b"rubbish"]
+)
 def test_a_broken_gzip_file_is_unreadable(content):
     with pytest.raises(limits.UnreadableFile):
         records(content)

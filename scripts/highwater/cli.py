@@ -448,8 +448,10 @@ def extract(tables, enable, disable, method, key, export, throttle):
     Several tables, or FEED for all of them, are extracted as of one moment.
     """
     from highwater import extract as extraction
-    from highwater.database import KINDS, POSTGRES, connection_settings
+    from highwater.database import POSTGRES, connection_settings
+    from highwater.feeds import declared_feeds
     from highwater.live_export import export as take_export
+    from highwater.live_export import kinds_of
     from highwater.project import lease
     from highwater.spark import session
 
@@ -464,7 +466,7 @@ def extract(tables, enable, disable, method, key, export, throttle):
     else:
         feeds = [feed.name for feed, _ in extraction.chosen_tables(tables)]
     for feed in feeds:
-        connection_settings(feed, KINDS.values() if export else (POSTGRES,))
+        connection_settings(feed, kinds_of(declared_feeds().get(feed)) if export else (POSTGRES,))
     with lease("highwater extract"):
         if export:
             lines = take_export(session(), table, throttle)

@@ -106,14 +106,16 @@ def connection_settings(feed: str, kinds: Iterable[Kind] = (POSTGRES,)) -> dict[
 class Database:
     """One connection; what runs on it is one transaction until `commit`.
 
+    Arguments:
+        kinds: of databases that are allowed.
     Attributes:
         kind: what it is of. java: Java's classes. connection: JDBC's.
     Raises: UsageError naming what it was asked with when the database is not reached or does not let the user in.
     """
 
-    def __init__(self, spark, feed: str):
+    def __init__(self, spark, feed: str, kinds: Iterable[Kind] = (POSTGRES,)):
         self.feed, self.spark, self.java = feed, spark, spark.sparkContext._jvm
-        settings = connection_settings(feed, KINDS.values())
+        settings = connection_settings(feed, kinds)
         self.kind = _kind_of(settings["url"])
         properties = self.java.java.util.Properties()
         for name in ("user", "password"):

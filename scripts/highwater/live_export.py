@@ -7,13 +7,14 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
 import yaml
 
-from highwater.database import Database
+from highwater.database import KINDS, POSTGRES, Database, Kind
 from highwater.errors import UsageError
 from highwater.extract import Names, split_name
 from highwater.feeds import Feed, declared_feeds
@@ -121,11 +122,12 @@ def export(spark, name: str, throttle: int = 100) -> list[str]:
             f"exports_{feed.partition('_')[2]}.{table} --format csv --setting role=export --setting positions={feed}"
         )
     folder = Path(exports[0].root) / exports[0].name / exports[0].source_table(table)
-    with Database(spark, feed) as database, Database(spark, feed) as others:
+    kinds = kinds_of(declared.get(feed))
+    with Database(spark, feed, kinds) as database, Database(spark, feed, kinds) as others:
         source = _source_table(database, others, declared.get(feed), feed, table)
         start, end = source.snapshot()
         file = f"{table}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}.csv"
-        new = Parts(file, source.columns, source.key(), source.origin, start)
+        new = Parts(file, source.columns, source.key, source.origin, start)
         unfinished, before = _unfinished(folder, table, new) or new, _export_before(folder, table, new)
         kept = _write(source, folder, unfinished, before, throttle)
     path = folder / unfinished.file
@@ -141,6 +143,11 @@ def export(spark, name: str, throttle: int = 100) -> list[str]:
     rows, parts = unfinished.rows, len(unfinished.parts)
     same = f"; {kept:,} of {parts:,} parts have not changed since {before.file}" if kept else ""
     return [f"{path}: {rows:,} row{'s'[: rows != 1]} as of {words}{same}"]
+
+
+def kinds_of(feed: Feed | None) -> Iterable[Kind]:
+    """Return the kinds of databases that a feed can be exported from; what highwater captures is PostgreSQL's."""
+    return (POSTGRES,) if feed and feed.format == "changelog" else KINDS.values()
 
 
 def _source_table(database: Database, others: Database, feed: Feed | None, name: str, table: str) -> SourceTable:
@@ -244,22 +251,22 @@ def _parts(source: SourceTable, folder: Path, unfinished: Parts, before: Parts |
 
     Parts end where those of the export before do, so that they can be compared.
     """
-    key, path, after = unfinished.key, _of_rows(folder / unfinished.file), unfinished.after
+    path, after = _of_rows(folder / unfinished.file), unfinished.after
     earlier = before.parts if before else []
     if after:
         # an export that is gone on with may have begun before that one, and end its parts elsewhere
         earlier = earlier[next((n for n, part in enumerate(earlier, 1) if part.last == after), len(earlier)) :]
     for known in earlier or [None]:
         upto = known.last if known else None
-        is_same = known and _has_not_changed(source, source.between(key, after, upto), known)
+        is_same = known and _has_not_changed(source, source.between(after, upto), known)
         if is_same and (part := _taken_over(folder / before.file, known, path, unfinished.size)):
             yield part, True
             after = upto
             continue
         is_at_end = False
         while not is_at_end:
-            last = (key and source.last_of_part(key, source.between(key, after, upto), PART_ROWS)) or upto
-            yield _read(source, source.between(key, after, last), path, unfinished.size, last), False
+            last = (source.key and source.last_of_part(source.between(after, upto), PART_ROWS)) or upto
+            yield _read(source, source.between(after, last), path, unfinished.size, last), False
             after, is_at_end = last, last == upto
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from highwater.database import Database, quoted
@@ -17,6 +18,7 @@ from highwater.feeds import Feed
 # so many snapshots are looked at for one that no number is missing in
 SNAPSHOTS = 50
 SECONDS_FOR_WRITERS = 600
+SECONDS_OF_INNODB_TRX = 0.2
 UNKNOWN = "unknown"
 KEY_OF_POSTGRES = """
     select
@@ -34,7 +36,13 @@ KEY_OF_POSTGRES = """
     where indrelid = to_regclass(?) and indisprimary
     order by place
 """
-WRITERS = "select virtualtransaction from pg_locks where relation = to_regclass(?) and mode = 'RowExclusiveLock'"
+# partitions can be written by their own names
+WRITERS = """
+    select virtualtransaction from pg_locks
+    where
+        mode = 'RowExclusiveLock'
+        and (relation = to_regclass(?) or relation in (select relid from pg_partition_tree(to_regclass(?))))
+"""
 COLUMNS_OF_MYSQL = """
     select column_name, data_type, column_type, collation_name
     from information_schema.columns where table_schema = ? and table_name = ? order by ordinal_position
@@ -87,8 +95,9 @@ class SourceTable:
         """Its columns, in their order."""
         raise NotImplementedError
 
+    @cached_property
     def key(self) -> list[list[str]]:
-        """Return name, type, and what else decides the order, of each column that it is read in parts by."""
+        """Name, type, and what else decides the order, of each column that it is read in parts by."""
         raise NotImplementedError
 
     def snapshot(self) -> tuple[str, str]:
@@ -98,11 +107,11 @@ class SourceTable:
         """
         raise NotImplementedError
 
-    def between(self, key: list, after: list[str] | None, last: list[str] | None) -> str:
+    def between(self, after: list[str] | None, last: list[str] | None) -> str:
         """Return the condition of a part, ready to stand behind the table in a query."""
         raise NotImplementedError
 
-    def last_of_part(self, key: list, where: str, rows: int) -> list[str] | None:
+    def last_of_part(self, where: str, rows: int) -> list[str] | None:
         """Return the key of the row in this place of a part, as literals; None: it has fewer rows."""
         raise NotImplementedError
 
@@ -120,6 +129,9 @@ class PostgresTable(SourceTable):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
+        kinds = "select 1 from pg_class where oid = to_regclass(?) and relkind not in ('r', 'p')"
+        if self.database.rows(kinds, self.shown):
+            raise UsageError(f"{self.shown} is no table: who writes what it shows is not known, so it has no position.")
         self.texts = self._texts()
 
     @property
@@ -127,6 +139,7 @@ class PostgresTable(SourceTable):
         """See SourceTable."""
         return [column for column, _, _ in self.texts]
 
+    @cached_property
     def key(self):
         """See SourceTable."""
         return [list(column) for column in self.database.rows(KEY_OF_POSTGRES, self.shown)]
@@ -141,11 +154,11 @@ class PostgresTable(SourceTable):
 
     def snapshot(self):
         """See SourceTable."""
-        log, seen = "pg_current_wal_insert_lsn()", "pg_snapshot_xmax(pg_current_snapshot())"
-        log = f"case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else {log} end"
+        log = "case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_insert_lsn() end"
         # a change that begins right here is not in it
-        start = f"'0/0'::pg_lsn + ({log} - '0/0'::pg_lsn - 1)"
-        ((start, after, is_standby),) = self.others.rows(f"select {start}, {seen}, pg_is_in_recovery()")
+        ((start,),) = self.others.rows(f"select '0/0'::pg_lsn + ({log} - '0/0'::pg_lsn - 1)")
+        # in a statement behind it, so that nobody can have begun and written in between
+        ((after, is_standby),) = self.others.rows("select pg_snapshot_xmax(pg_current_snapshot()), pg_is_in_recovery()")
         # what they have written is before the start, though they have not committed it
         wait_for_writers(self.others, self.shown, after if is_standby == "t" else None)
         self.begin()
@@ -159,20 +172,20 @@ class PostgresTable(SourceTable):
         # a truncate, which snapshots do not see, waits until the export has ended
         self.database.run(f"lock table {self.shown} in access share mode")
 
-    def between(self, key, after, last):
+    def between(self, after, last):
         """See SourceTable."""
-        columns = _listed(f"source.{quoted(column)}" for column, *_ in key)
+        columns = _listed(f"source.{quoted(column)}" for column, *_ in self.key)
         bounds = [f"({columns}) {than} ({_listed(values)})" for than, values in ((">", after), ("<=", last)) if values]
         return f" where {' and '.join(bounds)}" if bounds else ""
 
-    def last_of_part(self, key, where, rows):
+    def last_of_part(self, where, rows):
         """See SourceTable."""
-        columns = _listed(f"source.{quoted(column)}" for column, *_ in key)
-        literals = _listed(f"quote_literal(source.{quoted(column)}::text)" for column, *_ in key)
+        columns = _listed(f"source.{quoted(column)}" for column, *_ in self.key)
+        literals = _listed(f"quote_literal(source.{quoted(column)}::text)" for column, *_ in self.key)
         found = self.database.rows(
             f"select {literals} from {self.shown} as source{where} order by {columns} offset {rows - 1} limit 1"
         )
-        return [f"{value}::{kind}" for value, (_, kind, _) in zip(found[0], key, strict=True)] if found else None
+        return [f"{value}::{kind}" for value, (_, kind, _) in zip(found[0], self.key, strict=True)] if found else None
 
     def checksum(self, where):
         """See SourceTable."""
@@ -308,6 +321,7 @@ class MySqlTable(SourceTable):
         """See SourceTable."""
         return [*self.types]
 
+    @cached_property
     def key(self):
         """See SourceTable."""
         parts = self.database.rows(KEY_OF_MYSQL, *self.of)
@@ -318,14 +332,16 @@ class MySqlTable(SourceTable):
 
     def snapshot(self):
         """See SourceTable."""
-        is_exact = self._begin()
-        if not is_exact:
+        exact = self._begin()
+        if not exact:
             start = self._position()
+            # the server answers from a copy that is up to 0.1 s old (MySQL documentation, INNODB_TRX)
+            time.sleep(SECONDS_OF_INNODB_TRX)
             wait_for(f"a transaction that may have written {self.shown}", self._writers_are_gone())
             self._begin()
         # it is locked against a truncate from here on
         self.database.rows(f"select 1 from {self.shown} limit 0")
-        return (is_exact, is_exact) if is_exact else (start, self._position())
+        return (exact, exact) if exact else (start, self._position())
 
     def _begin(self) -> str | None:
         """Begin the transaction in which the rows are read; return its position, where the server tells it."""
@@ -359,16 +375,16 @@ class MySqlTable(SourceTable):
 
         return are_gone
 
-    def between(self, key, after, last):
+    def between(self, after, last):
         """See SourceTable."""
-        names = [_in_backticks(column) for column, *_ in key]
+        names = [_in_backticks(column) for column, *_ in self.key]
         bounds = [_bound(names, than, values) for than, values in ((">", after), ("<", last)) if values]
         return f" where {' and '.join(bounds)}" if bounds else ""
 
-    def last_of_part(self, key, where, rows):
+    def last_of_part(self, where, rows):
         """See SourceTable."""
-        literals = _listed(_literal(_in_backticks(column), kind) for column, kind, _ in key)
-        order = _listed(_in_backticks(column) for column, *_ in key)
+        literals = _listed(_literal(_in_backticks(column), kind) for column, kind, _ in self.key)
+        order = _listed(_in_backticks(column) for column, *_ in self.key)
         found = self.database.rows(f"select {literals} from {self.shown}{where} order by {order} limit {rows - 1}, 1")
         return list(found[0]) if found else None
 
@@ -461,11 +477,11 @@ def wait_for_writers(others: Database, relation: str, after: str | None) -> None
     Arguments:
         after: of a standby, which does not know who writes which table: the first transaction behind the snapshot.
     """
-    writing = set() if after else set(others.rows(WRITERS, relation))
+    writing = set() if after else set(others.rows(WRITERS, relation, relation))
 
     def are_gone() -> bool:
         if not after:
-            return not writing & set(others.rows(WRITERS, relation))
+            return not writing & set(others.rows(WRITERS, relation, relation))
         others.rollback()
         ((oldest,),) = others.rows("select pg_snapshot_xmin(pg_current_snapshot())")
         return int(oldest) >= int(after)

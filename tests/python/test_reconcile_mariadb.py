@@ -2,8 +2,10 @@
 
 import csv
 import random
+import re
 import threading
 
+import postgres
 import pytest
 from debezium_engine import capturing
 from highwater import live_export, source_tables
@@ -315,6 +317,44 @@ def test_parts_of_odd_names_and_values(workshop, market, monkeypatch, capsys):
 def refused(workshop, table: str, words: str, error=UsageError):
     with pytest.raises(error, match=words):
         live_export.export(workshop.spark, f"{FEED}.{table}")
+
+
+def test_tables_of_postgresql_that_others_capture(workshop, market, monkeypatch):
+    """Odd schema and name, partitions that are written by their own names, a view, which nobody is known to write."""
+    workshop.add_table("debezium_depot.depots", "id:int", "name:string", "debezium-json", {"connector": "postgresql"})
+    for name, source in (("odd_depots", 'The "Big" depot.Bays & co'), ("depot_view", "depot_view")):
+        workshop.add_table(f"debezium_depot.{name}", "id:int", "name:string", "debezium-json", {}, source_table=source)
+    for name in ("depots", "odd_depots", "depot_view"):
+        settings = {"role": "export", "positions": "debezium_depot"}
+        workshop.add_table(f"exports_depot.{name}", None, None, "csv", settings)
+    with postgres.serving("depot") as server:
+        server.sql(
+            """
+            create table depots (id int primary key, name text) partition by range (id);
+            create table depots_low partition of depots for values from (0) to (100);
+            create table depots_high partition of depots for values from (100) to (200);
+            insert into depots select n, 'depot ' || n from generate_series(1, 199) as n;
+            create schema "The ""Big"" depot";
+            create table "The ""Big"" depot"."Bays & co" (id int primary key, "a,""b" text);
+            insert into "The ""Big"" depot"."Bays & co" values (1, e'x"\ny'), (2, null);
+            create view depot_view as select * from depots;
+            """
+        )
+        assert exported(workshop, "debezium_depot.odd_depots")[1] == [["id", 'a,"b'], ["1", 'x"\ny'], ["2", ""]]
+        with pytest.raises(UsageError, match="is no table: who writes what it shows is not known"):
+            live_export.export(workshop.spark, "debezium_depot.depot_view")
+        late = server.session()
+        late.stdin.write("begin; update depots_high set name = 'late' where id = 150; select 'begun';\n")
+        late.stdin.flush()
+        assert late.stdout.readline().strip() == "begun"
+        with monkeypatch.context() as impatient:
+            impatient.setattr(source_tables, "SECONDS_FOR_WRITERS", 1)
+            with pytest.raises(CheckError, match=r"has been open for more than "):
+                live_export.export(workshop.spark, "debezium_depot.depots")
+        late.communicate("commit;\n")
+        line, rows = exported(workshop, "debezium_depot.depots")
+        assert ["150", "late"] in rows and len(rows) == 200
+        assert re.search(r" rows as of somewhere between [0-9A-F]+/[0-9A-F]+ and [0-9A-F]+/[0-9A-F]+$", line)
 
 
 def test_what_has_no_position_is_refused(workshop, market, monkeypatch):

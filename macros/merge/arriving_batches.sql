@@ -20,7 +20,8 @@
     {%- endfor -%}
     {%- if not is_incremental() and not rebuilt and entity_key(entity) -%}
         {%- set merged = adapter.get_relation(this.database, this.schema, entity ~ '_merged') -%}
-        {%- do _number_above(arriving, newest_log_batch(merged) if merged else 0) -%}
+        {%- do _number_above(arriving, merged, newest_log_batch(merged) if merged else 0) -%}
+        {%- do _number_above_history(arriving) -%}
     {%- endif -%}
     {%- set last_applied = _find_marks(arriving) if is_incremental() else none -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
@@ -46,12 +47,23 @@
     {{ return(arriving) }}
 {%- endmacro -%}
 
-{%- macro _number_above(arriving, taken_in) -%}
-    {#- The log went back or is gone: a number that the merged table has seen must not come again, it would not be taken in. -#}
+{%- macro _number_above_history(arriving) -%}
+    {#- It takes in what is superseded too, so it may have seen a batch that the merged table has not. -#}
+    {%- set node = graph.nodes.get('model.' ~ project_name ~ '.' ~ arriving.entity ~ '_history') -%}
+    {%- set history = adapter.get_relation(none, node.schema, node.alias) if node and node.config.meta.history -%}
+    {%- if history -%}
+        {%- do _number_above(arriving, history, run_query(
+            'select max(log_batch) from ' ~ history ~ ' where log_batch >= ' ~ arriving.log_batch
+        ).rows[0][0] | default(0, true) | int) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _number_above(arriving, relation, taken_in) -%}
+    {#- The log went back or is gone: a number that others have seen must not come again, they would not take it in. -#}
     {%- if taken_in >= arriving.log_batch -%}
         {%- do log(
-            'warning: ' ~ this.identifier ~ ' has up to batch ' ~ (arriving.log_batch - 1) ~ ', and ' ~ arriving.entity
-            ~ '_merged has taken in batch ' ~ taken_in ~ ': the log went back. What raw has behind it is judged again, as batch '
+            'warning: ' ~ this.identifier ~ ' has up to batch ' ~ (arriving.log_batch - 1) ~ ', and ' ~ relation.identifier
+            ~ ' has taken in batch ' ~ taken_in ~ ': the log went back. What raw has behind it is judged again, as batch '
             ~ (taken_in + 1) ~ '.', info=true
         ) -%}
         {%- do arriving.update({'log_batch': taken_in + 1}) -%}
@@ -141,7 +153,8 @@
         {%- set last_applied = _newest_applied(this, newest) | first | default(0) -%}
     {%- endif -%}
     {%- set taken_in = newest_log_batch(merged, last_applied) -%}
-    {%- do _number_above(arriving, taken_in) -%}
+    {%- do _number_above(arriving, merged, taken_in) -%}
+    {%- do _number_above_history(arriving) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}
     {%- if last_applied > taken_in -%}
         {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}

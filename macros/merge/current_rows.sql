@@ -148,7 +148,7 @@ left anti join (select `{{ key | join('`, `') }}` from {{ merged }} where is_pen
             -- the tables of one query may be of different moments: better no answer than half a publication
             case
                 when coalesce(taken_in <= published and published <= logged, true) then true
-                else raise_error('{{ entity }}: a publication came while this query was planned. Run it again.')
+                else raise_error('{{ entity }}: a publication came while this query was planned. Run it again; if it says so each time: highwater build')
             end as is_one_moment
         from (
             select

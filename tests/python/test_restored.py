@@ -1,5 +1,7 @@
 """A table that was restored alone or left in half: found, said, and no number of a batch comes again."""
 
+import json
+import random
 import re
 import shutil
 
@@ -235,6 +237,108 @@ def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
     rebuild_from_raw(depot.spark, "hampers")
     assert depot.value(verdict) == "applied"
     assert dict(depot.rows("select id, v from hampers")) == rows == built(depot)
+
+
+@pytest.mark.long
+def test_a_log_that_is_older_than_its_history(depot, tmp_path):
+    """A history takes in what is superseded too, so it may have seen a batch that the merged table has not."""
+    depot.add_table("datastream_albums.albums", "id:bigint", "v:string", history=True)
+
+    def build_with(*values):
+        for value in values:
+            record = change("UPDATE-INSERT", f"{value:016x}", {"id": 1, "v": f"v{value}"})
+            depot.deliver("datastream_albums.albums", f"{value:03}.json", [record])
+        depot.land("datastream_albums")
+        depot.build("+albums", "albums_history", command="run")
+        return [v for (v,) in depot.rows("select v from albums_history order by valid_from_sequence")]
+
+    log = folder_of("lake", "albums_changes")
+    build_with(5)
+    shutil.copytree(log, tmp_path / "log")
+    assert build_with(3) == ["v3", "v5"]
+    macro = depot.folder / "macros/merge/arriving_batches.sql"
+    shipped = macro.read_text()
+    put_back(depot, log, tmp_path / "log")
+    # negative control: the number comes again, and the history does not look at it
+    macro.write_text(shipped.replace("if taken_in >= arriving.log_batch", "if false"))
+    assert build_with(4) == ["v3", "v5"]
+    macro.write_text(shipped)
+    put_back(depot, log, tmp_path / "log")
+    assert build_with(2) == ["v2", "v3", "v4", "v5"]
+
+
+@pytest.mark.soak
+def test_a_history_that_was_restored_alone_takes_in_what_it_lacks(depot, tmp_path):
+    history = folder_of("lake", "albums_history")
+    shutil.copytree(history, tmp_path / "history")
+    record = change("UPDATE-INSERT", f"{6:016x}", {"id": 1, "v": "v6"})
+    depot.deliver("datastream_albums.albums", "006.json", [record])
+    depot.land("datastream_albums")
+    rows = "select v, valid_from_sequence, valid_to_sequence, is_current from albums_history order by 2"
+    depot.build("+albums", "albums_history", command="run")
+    before = depot.rows(rows)
+    last_build.remember("mark", {}, "words", {})
+    put_back(depot, history, tmp_path / "history")
+    assert depot.rows(rows) != before
+    assert "lake.albums_history" in last_build.gone_back(last_build.remembered())
+    depot.build("+albums", "albums_history", command="run")
+    assert depot.rows(rows) == before
+    last_build.forget()
+
+
+def parcel(picks, number: int) -> dict:
+    """A change as Debezium's PostgreSQL connector writes it: partial, a delete, a truncate, or a whole row."""
+    kind, key = picks.random(), {"id": picks.randrange(6)}
+    placeholder = "__debezium_unavailable_value"
+    row = {name: placeholder if picks.random() < 0.3 else f"{name}{number}" for name in ("a", "b")}
+    op = "t" if kind < 0.05 else "d" if kind < 0.25 else "u" if kind < 0.8 else "c"
+    row = {"a": f"a{number}", "b": f"b{number}"} if op == "c" else row
+    source = {"connector": "postgresql", "name": "p", "ts_ms": 1772442930123 + number, "lsn": number}
+    return {
+        "before": key if op == "d" else None,
+        "after": key | row if op in "cu" else None,
+        "source": source,
+        "op": op,
+    }
+
+
+@pytest.mark.soak
+def test_logs_that_go_back_end_in_the_rows_of_one_that_never_did(depot, tmp_path):
+    """Partial images, truncates and two feeds; beside it the same records, undisturbed."""
+    seed = random.SystemRandom().randrange(10**6)
+    print("seed", seed)
+    picks = random.Random(seed)
+    settings = {"connector": "postgresql", "layout": "records", "decimals": "string"}
+    feeds = {"parcels": ["debezium_left", "debezium_right"], "parcels_whole": ["debezium_third", "debezium_fourth"]}
+    for entity, names in feeds.items():
+        for feed in names:
+            depot.add_table(f"{feed}.{entity}", "id:int", "a:string,b:string", "debezium-json", settings)
+    log, went_back, number = folder_of("lake", "parcels_changes"), 0, 0
+    for batch in range(9):
+        for side in picks.sample([0, 1], picks.choice([1, 2])):
+            records = []
+            for _ in range(picks.randrange(1, 12)):
+                number += 1
+                records.append(parcel(picks, number - picks.choice([0, 0, 0, 7])))
+            for entity, names in feeds.items():
+                path = depot.landing / names[side] / f"{batch}.json"
+                path.parent.mkdir(exist_ok=True)
+                for record in records:
+                    record["source"]["table"] = entity
+                path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        depot.land(*(feed for names in feeds.values() for feed in names))
+        depot.build("+parcels", "+parcels_whole", command="run")
+        found, expected = (depot.rows(f"select * from {entity} order by id") for entity in feeds)
+        assert found == expected, batch
+        if batch and picks.random() < 0.6:
+            went_back += 1
+            put_back(depot, log, tmp_path / picks.choice(sorted(path.name for path in tmp_path.iterdir())))
+        shutil.copytree(log, tmp_path / f"{batch}")
+    assert went_back
+    rebuild_from_raw(depot.spark, "parcels")
+    rows = "select source_file, source_line, verdict from lake.{}_changes where not is_derived order by 1, 2"
+    left, right = (depot.rows(rows.format(entity)) for entity in feeds)
+    assert [row[1:] for row in left] == [row[1:] for row in right]
 
 
 @pytest.mark.long

@@ -50,7 +50,7 @@
 {%- macro _number_above_history(arriving) -%}
     {#- It takes in what is superseded too, so it may have seen a batch that the merged table has not. -#}
     {%- set node = graph.nodes.get('model.' ~ project_name ~ '.' ~ arriving.entity ~ '_history') -%}
-    {%- set history = adapter.get_relation(none, node.schema, node.alias) if node and node.config.meta.history -%}
+    {%- set history = adapter.get_relation(none, node.schema, node.alias) if node and node.config.get('meta', {}).get('history') -%}
     {%- if history -%}
         {%- do _number_above(arriving, history, run_query(
             'select max(log_batch) from ' ~ history ~ ' where log_batch >= ' ~ arriving.log_batch

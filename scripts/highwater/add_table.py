@@ -115,7 +115,7 @@ def in_yaml(text: str) -> str:
 def _read_yaml(text: str):
     try:
         return yaml.load(text, FAST_LOADER)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):  # `0b_` looks like a number, `2024-99-99` like a date
         return None
 
 

@@ -304,7 +304,7 @@ def parcel(picks, number: int) -> dict:
 
 @pytest.mark.soak
 def test_logs_that_go_back_end_in_the_rows_of_one_that_never_did(depot, tmp_path):
-    """Partial images, truncates and two feeds; beside it the same records, undisturbed."""
+    """Partial images and truncates; beside it the same records, undisturbed. The logs lack the second feed as yet."""
     seed = random.SystemRandom().randrange(10**6)
     print("seed", seed)
     picks = random.Random(seed)

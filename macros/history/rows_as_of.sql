@@ -27,8 +27,6 @@
     changes as (
 
         select
-            false as is_pending,
-            false as is_new,
             `{{ _columns_of_change(entity) | join('`,\n            `') }}`
         from {{ log }}
         where

@@ -23,7 +23,9 @@
         {%- do _number_above(arriving, merged, newest_log_batch(merged) if merged else 0) -%}
         {%- do _number_above_history(arriving) -%}
     {%- endif -%}
-    {%- set last_applied = _find_marks(arriving) if is_incremental() else none -%}
+    {%- if is_incremental() -%}
+        {%- do _find_marks(arriving) -%}
+    {%- endif -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     {%- if not truncates and entity_key(entity) -%}
         {%- do _refuse_resyncs(arriving) -%}
@@ -34,8 +36,8 @@
         {%- do _count_batches(arriving, truncates, is_partial, rebuilt.get('upto', {})) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
-        {%- do _refuse_other_types(entity) -%}
-        {%- do arriving.update({'standing': _standing_relations(arriving, last_applied)}) -%}
+        {%- do _refuse_other_types(arriving) -%}
+        {%- do arriving.update({'standing': _standing_relations(arriving)}) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}
         {%- do _find_truncates(arriving) -%}
@@ -74,7 +76,6 @@
     {#- A log grows without end: what is read of it is its newest batch, and for feeds that are not in it their files. -#}
     {%- set newest = newest_log_batch(this) -%}
     {%- set rows = _newest_of_feeds('log_batch >= ' ~ newest) | list -%}
-    {%- set is_applied = rows | map(attribute='applied') | select | list | length > 0 -%}
     {%- set others = arriving.staged | map(attribute='feed') | reject('in', rows | map(attribute='feed') | list) | list -%}
     {%- if others -%}
         {%- do rows.extend(_newest_of_feeds("feed in ('" ~ others | join("', '") ~ "')")) -%}
@@ -85,13 +86,11 @@
         {%- endfor -%}
     {%- endfor -%}
     {%- do arriving.update({'log_batch': newest + 1}) -%}
-    {{ return(newest if is_applied else none) }}
 {%- endmacro -%}
 
 {%- macro _newest_of_feeds(where) -%}
     {{ return(run_query(
-        "select feed, max(landing_batch) as landing_batch, count_if(verdict = 'applied') as applied from " ~ this
-        ~ ' where ' ~ where ~ ' group by feed'
+        'select feed, max(landing_batch) as landing_batch from ' ~ this ~ ' where ' ~ where ~ ' group by feed'
     ).rows) }}
 {%- endmacro -%}
 
@@ -112,7 +111,10 @@
             {%- do counts.append('count_if(' ~ _is_undeclared_baseline() ~ ') as baseline_rows') -%}
         {%- endif -%}
         {%- do source.update({'batches': run_query(
-            'select ' ~ (['landing_batch', 'unix_micros(landed_at) as landed_at', 'count(*) as records'] + counts + ends) | join(', ')
+            'select ' ~ ([
+                'landing_batch', 'unix_micros(landed_at) as landed_at', 'count(*) as records',
+                'min(change_sequence_number) filter (where rejection_reason is null) as lowest',
+            ] + counts + ends) | join(', ')
             ~ ' from ' ~ source.relation ~ ' where landing_batch > ' ~ source.mark
             ~ (' and landing_batch <= ' ~ upto[source.feed] if source.feed in upto else '')
             ~ ' group by landing_batch, landed_at order by landing_batch'
@@ -142,24 +144,37 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _standing_relations(arriving, last_applied) -%}
-    {#- What there is: the merged table, and changes of this log that it has not taken in yet (after a kill). -#}
+{%- macro _standing_relations(arriving) -%}
+    {#- What there is: the base, and what is pending in this log. -#}
     {%- set newest = arriving.log_batch - 1 -%}
     {%- set merged = adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged') -%}
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
-    {%- if last_applied is none -%}
-        {%- set last_applied = _newest_applied(this, newest) | first | default(0) -%}
-    {%- endif -%}
-    {%- set taken_in = newest_log_batch(merged, last_applied) -%}
+    {%- set taken_in = newest_log_batch(merged, newest - 100) -%}
     {%- do _number_above(arriving, merged, taken_in) -%}
     {%- do _number_above_history(arriving) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}
-    {%- if last_applied > taken_in -%}
+    {%- if newest > taken_in -%}
         {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}
     {%- endif -%}
-    {{ return(standing) }}
+    {{ return(standing if _may_be_beaten(arriving, standing) else []) }}
+{%- endmacro -%}
+
+{%- macro _may_be_beaten(arriving, standing) -%}
+    {#- What comes in order is above everything that stands, whose files are skipped by that: then no key is looked up. -#}
+    {%- set lowest = arriving.ends | map(attribute='lowest') | reject('none') | min(case_sensitive=true) -%}
+    {%- if entity_setting(arriving.entity, 'insert_only', false) or lowest is not defined -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set above = [] -%}
+    {%- for relation in standing -%}
+        {%- do above.append(
+            'select 1 from ' ~ relation.name ~ " where change_sequence_number >= '" ~ lowest ~ "'"
+            ~ (' and ' ~ relation.where if relation.where else '')
+        ) -%}
+    {%- endfor -%}
+    {{ return(run_query('select 1 from (' ~ above | join(' union all ') ~ ') limit 1').rows | length > 0) }}
 {%- endmacro -%}
 
 {%- macro _find_truncates(arriving) -%}
@@ -167,7 +182,7 @@
     {%- for relation in arriving.standing -%}
         {%- set sequence = run_query(
             "select max(change_sequence_number) from " ~ relation.name ~ " where change_type = 'truncate' and "
-            ~ (relation.where or 'is_pending')
+            ~ (relation.where or _is_truncate(entity_key(arriving.entity)))
         ).rows[0][0] -%}
         {%- if sequence -%}
             {%- do arriving.truncates.append({'sequence': sequence, 'landed_at': none}) -%}
@@ -209,14 +224,18 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _refuse_other_types(entity) -%}
+{%- macro _refuse_other_types(arriving) -%}
     {#- An insert would cast to the type that the table has, and cut what does not fit it. -#}
     {%- set declared = {} -%}
-    {%- for column in entity_columns(entity) -%}
+    {%- for column in entity_columns(arriving.entity) -%}
         {%- do declared.update({column.name: column.data_type | replace(' ', '')}) -%}
     {%- endfor -%}
-    {%- for relation in [this, adapter.get_relation(this.database, this.schema, entity ~ '_merged')] if relation -%}
-        {%- for column in adapter.get_columns_in_relation(relation)
+    {%- for relation in [this, adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged')] if relation -%}
+        {%- set columns = adapter.get_columns_in_relation(relation) -%}
+        {%- if 'is_new_key' in columns | map(attribute='name') -%}
+            {%- do arriving.update({'has_is_new_key': true}) -%}
+        {%- endif -%}
+        {%- for column in columns
             if column.name in declared and column.dtype | lower | replace(' ', '') != declared[column.name] -%}
             {{ exceptions.raise_compiler_error(
                 relation ~ " has " ~ column.name ~ " as " ~ column.dtype ~ ", and it is declared as "

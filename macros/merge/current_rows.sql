@@ -1,13 +1,17 @@
 {%- macro current_rows(merged, entity, publications=none, log=none) -%}
     {%- set key = entity_key(entity) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
-    {%- set insert_only = not publications and entity_setting(entity, 'insert_only', false) -%}
     {%- set may_outlive = truncates and entity_setting(entity, 'partial_images', false) -%}
-    {%- set highest_truncate = "(select coalesce(max(change_sequence_number), '') from " ~ merged
-        ~ " where is_pending and change_type = 'truncate')" -%}
-    {%- set truncated_below = '`truncated below`' if publications or may_outlive else highest_truncate -%}
-    {%- if publications -%}
-    {{ _published_layers(merged, entity, publications, log) }}
+    {%- set log = log or api.Relation.create(schema=merged.schema, identifier=entity ~ '_changes') -%}
+    {%- set is_plain = not publications and _is_written_at_once(merged, log, entity) -%}
+    {%- set rows = merged if is_plain else 'base_and_pending' -%}
+    {%- if is_plain and truncates -%}
+    with
+
+    {{ _truncates(merged, key, false) }}
+
+    {% elif not is_plain -%}
+    {{ _base_and_pending(merged, log, entity, publications) }}
 
     {% endif -%}
     select
@@ -22,7 +26,8 @@
         {{ _as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
-    from {% if may_outlive %}(
+    {%- if may_outlive %}
+    from (
         select
             *,
             -- those of rows that stand above a truncate with columns from below it
@@ -31,107 +36,80 @@
                 column_orders,
                 null
             ) as `column orders`
-        from {% if publications %}layers
+        from {{ rows }}
         cross join truncates
-        {%- else %}(
-            select
-                *,
-                {{ highest_truncate }} as `truncated below`
-            from (
-                {{ _base_and_pending(merged, key) | indent(16) }}
-            )
-        )
-        {%- endif %}
     )
-    {%- elif publications %}layers{{ '\n    cross join truncates' if truncates }}{% elif insert_only %}{{ merged }}{% else %}(
-        {{ _base_and_pending(merged, key) | indent(8) }}
-    )
+    {%- else %}
+    from {{ rows }}
+    {%- if truncates %}
+    cross join truncates
+    {%- endif %}
     {%- endif %}
     where
         not is_deleted
         {%- if truncates %}
         -- a truncate hides every row below it
-        and change_sequence_number >= {{ truncated_below }}
+        and change_sequence_number >= `truncated below`
         {%- endif %}
         {%- if publications %}
         and (select is_one_moment from cut)
         {%- endif %}
 {%- endmacro -%}
 
-{%- macro _base_and_pending(merged, key) -%}
-    {#- One scan for both layers: above a union Spark would hand every row of the base from one piece of code to another. -#}
-select layered.*
-from {{ merged }} as layered
-left anti join (select `{{ key | join('`, `') }}` from {{ merged }} where is_pending) as pending
-    on
-        not layered.is_pending
-        {%- for column in key %}
-        and layered.`{{ column }}` = pending.`{{ column }}`
-        {%- endfor %}
-{%- endmacro -%}
-
-{%- macro _published_layers(merged, entity, publications, log) -%}
+{%- macro _base_and_pending(merged, log, entity, publications) -%}
     {%- set key = entity_key(entity) -%}
     {%- set columns = merged_columns(entity) -%}
-    {%- set taken_in = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
+    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- set written = newest_log_batch(merged) if execute and load_relation(merged) else 0 -%}
+    {%- if written -%}
+        {#- as a literal: files of the log and of the base that are older need not be opened -#}
+        {%- set taken_in = "(\n                select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
+            ~ entity ~ '; run: highwater build --select ' ~ entity ~ "'))\n                from " ~ merged
+            ~ '\n                where log_batch >= ' ~ written ~ '\n            )' -%}
+    {%- else -%}
+        {%- set taken_in = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
+    {%- endif -%}
     {%- set logged = '(select coalesce(max(log_batch), 0) from ' ~ log ~ ')' -%}
     {%- set published = logged if var('candidate', false) else
         "(select max_by(log_batches, publication)['" ~ entity ~ "'] from " ~ publications ~ ")" -%}
     with
 
-    -- published, and not in the merged table yet
-    published as (
+    -- applied, and not in the base yet
+    pending as (
 
-        select
-            true as is_pending,
-            is_new_key as is_new,
-            `{{ _columns_of_change(entity) | join('`,\n            `') }}`
+        select `{{ _columns_of_change(entity) | join('`, `') }}`
         from {{ log }}
         where
             verdict = 'applied'
+            and log_batch > {{ written }}
             and log_batch > {{ taken_in }}
+            {%- if publications %}
             -- before its first publication a table shows what it has
             and log_batch <= {{ published }}
+            {%- endif %}
 
     ),
 
-    {%- if entity_setting(entity, 'truncates', false) %}
+    {%- if truncates %}
 
-    truncates as (
-
-        select coalesce(max(change_sequence_number), '') as `truncated below`
-        from (
-            select change_sequence_number
-            from {{ merged }}
-            where is_pending and change_type = 'truncate'
-
-            union all
-
-            select change_sequence_number
-            from published
-            where change_type = 'truncate'
-        )
-
-    ),
+    {{ _truncates(merged, key, true) }},
     {%- endif %}
 
     latest as (
 
-        {{ latest_change_per_key('published', entity, merged) | indent(4) }}
+        {{ latest_change_per_key('pending', entity, merged) | indent(4) }}
 
     ),
 
-    layers as (
+    base_and_pending as (
 
-        select
-            `{{ columns | join('`,\n            `') }}`
-        from (
-            {{ _base_and_pending(merged, key) | indent(12) }}
-        ) as taken_in
-        left anti join published
+        select{{ broadcast_hint('pending_keys', 0) if not publications }}
+            base.`{{ columns | join('`,\n            base.`') }}`
+        from {{ merged }} as base
+        left anti join (select `{{ key | join('`, `') }}` from pending) as pending_keys
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}taken_in.`{{ column }}` = published.`{{ column }}`
+                {{ 'and ' if not loop.first }}base.`{{ column }}` = pending_keys.`{{ column }}`
                 {%- endfor %}
 
         union all
@@ -140,7 +118,8 @@ left anti join (select `{{ key | join('`, `') }}` from {{ merged }} where is_pen
             `{{ columns | join('`,\n            `') }}`
         from latest
 
-    ),
+    )
+    {%- if publications %},
 
     cut as (
 
@@ -158,4 +137,49 @@ left anti join (select `{{ key | join('`, `') }}` from {{ merged }} where is_pen
         )
 
     )
+    {%- endif %}
+{%- endmacro -%}
+
+{%- macro _truncates(merged, key, with_pending) -%}
+    truncates as (
+
+        select coalesce(max(change_sequence_number), '') as `truncated below`
+        from (
+            select change_sequence_number
+            from {{ merged }}
+            where {{ _is_truncate(key) }}
+            {%- if with_pending %}
+
+            union all
+
+            select change_sequence_number
+            from pending
+            where change_type = 'truncate'
+            {%- endif %}
+        )
+
+    )
+{%- endmacro -%}
+
+{%- macro _is_written_at_once(merged, log, entity) -%}
+    {#- Then nothing is pending once a build is over, and the base is what there is to see. A view of a table that grows
+        looks for more before it has to. -#}
+    {%- if not execute or not load_relation(merged) or not load_relation(log) -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {%- set rule = _built_model(merged.identifier).config.meta.merged.compact_when -%}
+    {%- if rule != 'always' and (
+        not rule.base_rows or run_query('select count(*) from ' ~ merged).rows[0][0] * 2 > rule.base_rows
+    ) -%}
+        {{ return(false) }}
+    {%- endif -%}
+    {#- a build that was killed, or of the log alone -#}
+    {{ return(not run_query(
+        'select 1 from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ newest_log_batch(merged) ~ ' limit 1'
+    ).rows | length) }}
+{%- endmacro -%}
+
+{%- macro _is_truncate(key) -%}
+    {#- No other row is without a key, and files are skipped by that: `truncate` lies between the other words. -#}
+`{{ key[0] }}` is null and change_type = 'truncate'
 {%- endmacro -%}

@@ -3,12 +3,10 @@
     {%- set values = entity_columns(entity) | map(attribute='name') | reject('in', key) | list -%}
     {%- set of_latest = _carried_columns(entity) | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
     {#- a merged table that is built for the first time has nothing to fold with -#}
-    {%- set has_standing = standing is not none and (is_incremental() or standing != this) -%}
+    {%- set has_standing = standing is not none and (standing != this or is_incremental()) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     {%- set names = "array('" ~ values | join("', '") ~ "')" if values else 'cast(array() as array<string>)' -%}
     select
-        is_pending,
-        is_new,
         {%- for column in key %}
         `{{ column }}`,
         {%- endfor %}
@@ -47,8 +45,6 @@
                 {%- for column in key %}
                 `{{ column }}`,
                 {%- endfor %}
-                bool_or(is_pending) as is_pending,
-                bool_and(is_new) as is_new,
                 max(log_batch) as log_batch,
                 max_by(`latest change`, `change order`) as `latest change`,
                 max(`order there`) as `order there`,
@@ -64,8 +60,6 @@
                     {%- for column in key %}
                     `{{ column }}`,
                     {%- endfor %}
-                    bool_or(is_pending) as is_pending,
-                    bool_and(is_new) as is_new,
                     max(log_batch) as log_batch,
                     max_by({{ _struct_of_columns(of_latest, changes) | indent(20) }}, {{ total_order(changes) }}) as `latest change`,
                     max({{ total_order(changes) }}) as `change order`,
@@ -81,13 +75,11 @@
 
                 union all
 
-                -- what there is of the same keys, pending or base
+                -- what there is of the same keys
                 select
                     {%- for column in key %}
                     held.`{{ column }}`,
                     {%- endfor %}
-                    true as is_pending,
-                    held.is_pending and held.is_new as is_new,
                     held.log_batch,
                     {{ _struct_of_columns(of_latest, 'held') | indent(20) }} as `latest change`,
                     {{ total_order('held') }} as `change order`,
@@ -114,7 +106,7 @@
                     union all
                     select change_sequence_number, is_deleted, change_hash
                     from {{ standing }}
-                    where is_pending and change_type = 'truncate'
+                    where {{ _is_truncate(key) }}
                     {%- endif %}
                 ) as truncates
             )

@@ -13,8 +13,8 @@
         {%- endfor %}
         case when rejection_reason is not null then 'rejected' else 'applied' end as verdict,
         false as is_tied,
-        false as is_new_key,
         {{ arriving.log_batch }} as log_batch
+        {{- _columns_of_05(arriving) }}
     from {{ arrivals }}
     {%- elif entity_setting(arriving.entity, 'partial_images', false) %}
     {{- _judged_partial_images(arrivals, standing, arriving, key, columns) }}
@@ -39,7 +39,6 @@
 
         select
             ordered.*,
-            not coalesce({{ standing }}.`is merged`, false) as is_new_key,
             {{ _follows_its_like(key) | indent(12) }} as `is copy`,
             -- the best of its batch, and the best there was before its batch
             max(ordered.`change order`) over of_batch as `batch order`,
@@ -78,8 +77,8 @@
         ) or coalesce(
             `change order` <> `order before` and change_sequence_number = `order before`.change_sequence_number, false
         ) as is_tied,
-        is_new_key,
         {{ arriving.log_batch }} as log_batch
+        {{- _columns_of_05(arriving) }}
     from ranked
 {%- endmacro -%}
 
@@ -118,7 +117,6 @@
 
         select
             ordered.*,
-            not coalesce({{ standing }}.`is merged`, false) as is_new_key,
             {{ _follows_its_like(key) | indent(12) }} as `is copy`,
             -- the latest of its batch, and the latest there was before its batch
             {%- for side in ['there', 'gone'] %}
@@ -218,9 +216,14 @@
             `other order` -> `other order` <> `change order`
                 and `other order`.change_sequence_number = change_sequence_number
         ), false) as is_tied,
-        is_new_key,
         log_batch
+        {{- _columns_of_05(arriving) }}
     from compared
+{%- endmacro -%}
+
+{%- macro _columns_of_05(arriving) -%}
+    {#- A log of version 0.5 says whether a key was new, which nothing asks any more. -#}
+    {{- ',\n        cast(null as boolean) as is_new_key' if arriving.has_is_new_key else '' -}}
 {%- endmacro -%}
 
 {%- macro _with_standing(standing, key) %}

@@ -13,14 +13,13 @@
         {%- endfor %}
         {%- if is_partial %}
         {{ no_order }} as `order there`,
-        {{ no_order }} as `order gone`,
-        {%- for group in column_groups(arriving) %}
-        array({{ no_order }}) as `orders of {{ group[0] }}`,
+        {{ no_order }} as `order gone`
+        {%- for group in column_groups(arriving) %},
+        array({{ no_order }}) as `orders of {{ group[0] }}`
         {%- endfor %}
         {%- else %}
-        {{ no_order }} as `standing order`,
+        {{ no_order }} as `standing order`
         {%- endif %}
-        true as `is merged`
     where false
     {%- elif is_partial -%}
     select
@@ -28,8 +27,8 @@
         `{{ column }}`,
         {%- endfor %}
         `order there`,
-        `order gone`,
-        {%- for group in column_groups(arriving) %}
+        `order gone`
+        {%- for group in column_groups(arriving) %},
         case
             when size(`column orders`) = 0 then array(`order of whole rows`)
             else array_distinct(transform(
@@ -38,9 +37,8 @@
                     `order of whole rows`, array_max(transform(`column orders`, `each row` -> `each row`[`each column`]))
                 )
             ))
-        end as `orders of {{ group[0] }}`,
+        end as `orders of {{ group[0] }}`
         {%- endfor %}
-        `is merged`
     from (
         {{ _standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
     )
@@ -58,11 +56,10 @@
         max(standing.`order there`) as `order there`,
         max(standing.`order gone`) as `order gone`,
         max(standing.`order there`) filter (where standing.`column orders` is null) as `order of whole rows`,
-        collect_list(standing.`column orders`) as `column orders`,
+        collect_list(standing.`column orders`) as `column orders`
         {%- else %}
-        max({{ total_order('standing') }}) as `standing order`,
+        max({{ total_order('standing') }}) as `standing order`
         {%- endif %}
-        max(standing.`is merged`) as `is merged`
     from (
         {%- for relation in arriving.standing %}
         {%- set is_merged = relation.where is none %}
@@ -76,13 +73,12 @@
             {%- if is_partial %}
             {{ order_of_side('held', 'is_there', is_merged) | indent(12) }} as `order there`,
             {{ order_of_side('held', 'is_gone', is_merged) | indent(12) }} as `order gone`,
-            {{ 'column_orders' if is_merged else _orders_of_present_columns('held') }} as `column orders`,
+            {{ 'column_orders' if is_merged else _orders_of_present_columns('held') }} as `column orders`
             {%- else %}
             change_sequence_number,
             is_deleted,
-            change_hash,
+            change_hash
             {%- endif %}
-            {{ 'true' if is_merged else 'false' }} as `is merged`
         from {{ relation.name }} as held
         {%- if relation.where is not none %}
         where {{ relation.where }}

@@ -11,30 +11,22 @@
         select {{ _quoted_names(key) }}
         from {{ merged }}
         where
-            not is_pending
-            and is_deleted
+            is_deleted
+            and change_type <> 'truncate'
             and landed_at < timestamp '{{ landed_before }}'
             -- the newest batch says how far the log has been taken in
             and log_batch < {{ taken_in }}
 
         except
 
-        -- a pending row stands on its base row
-        select {{ _quoted_names(key) }}
-        from {{ merged }}
-        where is_pending
-
-        except
-
-        -- so will a change that was judged and is not taken in yet
+        -- what is pending stands on its base row
         select {{ _quoted_names(key) }}
         from {{ log }}
         where log_batch > {{ taken_in }} and rejection_reason is null
     ) as purged
         on
-            not base.is_pending
             {%- for column in key %}
-            and base.`{{ column }}` = purged.`{{ column }}`
+            {{ 'and ' if not loop.first }}base.`{{ column }}` = purged.`{{ column }}`
             {%- endfor %}
     when matched then delete
 {%- endmacro -%}

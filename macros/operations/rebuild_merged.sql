@@ -4,8 +4,6 @@
     {%- set rows %}
         with changes as (
             select
-                {{ _stays_pending(entity) }} as is_pending,
-                false as is_new,
                 {%- for column in _columns_of_change(entity) %}
                 {%- if column == 'log_batch' %}
                 -- all changes of the key are in the row: none of them is taken in again

@@ -1,4 +1,5 @@
 {%- macro stored_columns() -%}
+    {#- is_pending, is_new and is_new_key: tables of version 0.5 have them. -#}
     {{ return(contract_columns() + [
         'verdict',
         'is_tied',

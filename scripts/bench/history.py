@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from merge import Figures, contract, dbt_run, set_up, values
 
-LOGGED = "'applied' as verdict, false as is_tied, false as is_new_key"
+LOGGED = "'applied' as verdict, false as is_tied"
 MODEL = "models/operations/wide_then.sql"
 
 

@@ -133,16 +133,15 @@ def build_base(spark, rows: int) -> None:
     )
     spark.sql("create or replace table bench.staged using delta as select * from bench.source where false")
     dbt_run("--select", "stg_datastream_bench__wide_changes", "wide_changes", "wide_merged", "wide", *STOCK_MODELS)
-    spark.sql(
-        f"insert into lake.wide_merged ({KEPT}, is_pending, is_new, log_batch) "
-        f"select {KEPT}, false, false, 1 from bench.source"
-    )
+    spark.sql(f"insert into lake.wide_merged ({KEPT}, log_batch) select {KEPT}, 1 from bench.source")
     # one row of the first batch: how far the log is
     spark.sql(
-        "insert into lake.wide_changes select *, 'applied' as verdict, false as is_tied, true as is_new_key, "
+        "insert into lake.wide_changes select *, 'applied' as verdict, false as is_tied, "
         "1 as log_batch from bench.source where k = 0"
     )
     spark.sql("drop table bench.source")
+    # it is another one over many rows
+    dbt_run("--select", "wide")
 
 
 def copy_base(spark, with_iceberg: bool) -> None:

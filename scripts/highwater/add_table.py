@@ -15,8 +15,7 @@ from highwater.formats import TABLE_IN_FOLDERS
 from highwater.printable import in_shell
 from highwater.rebuild import log_of
 
-LOGGED = ["verdict", "is_tied", "is_new_key", "log_batch"]
-LAYERS = ["is_pending", "is_new"]
+LOGGED = ["verdict", "is_tied", "log_batch"]
 FOLDED = ["column_orders", "deleted_order", "is_complete"]
 NOT_MERGED = {"present_columns", "is_derived", "rejection_reason", "rejection_detail", "record"}
 # what dbt, which renders texts in YAML, would change: Jinja's marks, and line ends
@@ -342,7 +341,6 @@ def _values(source, entity, columns) -> dict:
         "columns": columns,
         "contract": contract(),
         "logged": LOGGED,
-        "layers": LAYERS,
         "versioned": VERSIONED,
         "merged": [name for name in contract() if name not in NOT_MERGED]
         + ["log_batch"]

@@ -374,18 +374,17 @@ def reconcile(tables, as_of, form, with_repairs):
 
 @commands.command()
 @click.argument("table", callback=_known)
-@click.option("--threshold", type=click.IntRange(1), default=1, help="With fewer pending rows nothing is done.")
+@click.option("--threshold", type=click.IntRange(1), default=1, help="With fewer pending changes nothing is done.")
 @click.option(
     "--method",
     type=click.Choice(["in-place", "full", "partitions"]),
     default="in-place",
-    help="Replaced rows deleted and pending rows made base rows (the default), the table written anew, or each "
-    "partition that has pending rows written anew.",
+    help="One merge (the default), after it the table written anew, or each partition that rows came into.",
 )
 @click.option("--stop-before-rewrite", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was.")
 def compact(table, threshold, method, stop_before_rewrite, retain_previous):
-    """Move the pending rows of the merged TABLE into its base; queries see no difference."""
+    """Write the pending changes of TABLE into its base; queries see no difference."""
     from highwater.compact import compact as compact_table
     from highwater.project import lease
     from highwater.spark import session

@@ -11,7 +11,7 @@ from pathlib import Path
 from highwater.feeds import Feed
 from highwater.landings import Landing, folders_of_tables, newest_commit_in
 from highwater.project import lake, read_state, utc_now, write_whole
-from highwater.rebuild import PENDING
+from highwater.rebuild import pending_changes
 from highwater.rejections import Rejected, lines_of
 from highwater.tables import Trouble, by_itself, named, of_each, tables_in
 
@@ -249,9 +249,9 @@ def _asked(spark, table: str, columns: str, rest: str) -> list:
 
 
 def _count(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> dict[str, int]:
-    """Return the rows that an entity has now, those that are pending, and what its log has and the ledger not yet."""
+    """Return an entity's rows now, its pending changes, and what its log has and the ledger not yet."""
     now = spark.sql(f"select count(*) from lake.`{table}`").first()[0]
-    pending = spark.sql(f"select count(*) from lake.`{table}_merged` where {PENDING}").first()[0]
+    pending = pending_changes(spark, table)
     newest = {feed: 0 for feed, _ in feeds} | {row.feed: row.batch for row in recorded}
     newer = " or ".join(f"(feed = '{feed}' and landing_batch > {batch})" for feed, batch in newest.items())
     return {"now": now, "pending": pending} | spark.sql(NEWER.format(table=table, newer=newer)).first().asDict()

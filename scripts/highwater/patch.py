@@ -34,7 +34,7 @@ from highwater.extract import (
 )
 from highwater.feeds import Feed, declared_feeds, sql_text
 from highwater.project import patch_mark, set_mark
-from highwater.rebuild import merged_table, settings_of
+from highwater.rebuild import merged_table, newest_batch_shown, settings_of
 from highwater.spark import quoted as quoted_in_spark
 
 POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
@@ -252,7 +252,7 @@ def _refuse_unbuilt(spark, feed: Feed, names: Names, entity: str) -> None:
                 where entry = 'record' and source_table = {sql_text(names.table)}
             ) > (select coalesce(max(landing_batch), 0) from {log} where feed = '{feed.name}')
             or (select coalesce(max(log_batch), 0) from {log} where verdict = 'applied')
-            > (select coalesce(max(log_batch), 0) from lake.{entity}_merged)
+            > {newest_batch_shown(spark, entity)}
         """
     ).collect()
     if unbuilt:

@@ -11,8 +11,12 @@ from highwater.feeds import FAST_LOADER, sql_text
 from highwater.project import require_space
 from highwater.tables import LISTS, count_anew, tables_in
 
-# truncates wait with the pending rows for ever, and are no rows of the table
-PENDING = "is_pending and change_type <> 'truncate'"
+# applied, and not in the base yet; truncates are no rows of a table
+PENDING = """
+    verdict = 'applied'
+    and change_type <> 'truncate'
+    and log_batch > (select coalesce(max(log_batch), 0) from lake.`{entity}_merged`)
+"""
 
 
 def merged_table(spark, table: str) -> str:
@@ -27,6 +31,42 @@ def merged_table(spark, table: str) -> str:
     if not spark.catalog.tableExists(f"lake.{merged}"):
         raise UsageError(f"{merged} has not been built yet; run: highwater build")
     return merged
+
+
+def _published_batches(spark, entity: str) -> list[str]:
+    """Return questions for the newest batch of its log that each publish group of an entity has published."""
+    from highwater.publish import publish_groups  # it runs dbt, which this module's readers need not know
+
+    groups = (f"lake.{group}_publications" for group, entities in publish_groups().items() if entity in entities)
+    return [
+        f"(select coalesce(max_by(log_batches, publication)['{entity}'], 0) from {publications})"
+        for publications in groups
+        if spark.catalog.tableExists(publications)
+    ]
+
+
+def are_pending(spark, entity: str) -> str:
+    """Return the condition on an entity's log of what the base does not have yet, as far as readers may see it."""
+    published = [f"and log_batch <= {published}" for published in _published_batches(spark, entity)]
+    return " ".join([PENDING.format(entity=entity), *published])
+
+
+def newest_batch_shown(spark, entity: str) -> int:
+    """Return the newest batch of its log that the view of an entity shows.
+
+    The view of a base that every build writes reads that alone; any other one reads the log too.
+    """
+    ends = [f"(select coalesce(max(log_batch), 0) from lake.`{entity}_merged`)", "0"]
+    told = {row.col_name: row.data_type for row in spark.sql(f"describe table extended lake.`{entity}`").collect()}
+    if f"{entity}_changes" in told["View Text"]:
+        logged = f"(select coalesce(max(log_batch), 0) from lake.`{entity}_changes`)"
+        ends += _published_batches(spark, entity) or [logged]
+    return spark.sql(f"select greatest({', '.join(ends)})").first()[0]
+
+
+def pending_changes(spark, entity: str) -> int:
+    """Return how many applied changes of an entity its base does not have yet, as far as readers may see them."""
+    return spark.sql(f"select count(*) from lake.`{entity}_changes` where {are_pending(spark, entity)}").first()[0]
 
 
 def declaration_of(entity: str) -> Path:

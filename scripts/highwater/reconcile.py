@@ -27,6 +27,7 @@ from highwater.formats import TABLE_IN_FOLDERS
 from highwater.printable import in_shell
 from highwater.project import lake
 from highwater.publish import publish_groups
+from highwater.rebuild import newest_batch_shown
 from highwater.repair import LAST, repairs
 from highwater.retention import retention_of
 from highwater.spark import quoted
@@ -383,10 +384,10 @@ def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> tu
     """
     found.compared = "as it is now"
     # what the table shows: the log may be ahead of it
-    for shown in (f"{plan['lake']}_merged", plan["log"]) if plan["log"] else ():
-        if spark.catalog.tableExists(shown):
-            found.newest_log_batch = spark.sql(f"select max(log_batch) from {shown}").first()[0]
-            break
+    if plan["log"] and spark.catalog.tableExists(f"{plan['lake']}_merged"):
+        found.newest_log_batch = newest_batch_shown(spark, plan["table"])
+    elif plan["log"]:
+        found.newest_log_batch = spark.sql(f"select max(log_batch) from {plan['log']}").first()[0]
     if not window:
         return plan["lake"], False
     end = window[-1]
@@ -497,7 +498,6 @@ def _lag(spark, plan: dict, facts: dict, end: str) -> str | None:
 
 def _facts_of_log(spark, plan: dict, end: str) -> dict:
     """Return up to where changes have been applied, and how many accepted ones are later than a position."""
-    merged = f"{plan['lake']}_merged"
     batches = spark.sql(
         f"""
         select
@@ -512,9 +512,9 @@ def _facts_of_log(spark, plan: dict, end: str) -> dict:
         """
     ).collect()
     waiting = set()
-    if spark.catalog.tableExists(merged):
-        taken_in = spark.sql(f"select max(log_batch) from {merged}").first()[0] or 0
-        waiting = {batch.log_batch for batch in batches if batch.applied and batch.log_batch > taken_in}
+    if spark.catalog.tableExists(f"{plan['lake']}_merged"):
+        shown = newest_batch_shown(spark, plan["table"])
+        waiting = {batch.log_batch for batch in batches if batch.applied and batch.log_batch > shown}
     return {
         "applied": max((batch.highest for batch in batches if batch.log_batch not in waiting), default=None),
         "is_whole": not waiting,

@@ -7,7 +7,7 @@ from highwater.add_table import known_table, logged_tables
 from highwater.feeds import sql_text
 from highwater.landings import gone_back, noted_landing
 from highwater.project import disabled_mark, patch_mark, step_under_way
-from highwater.rebuild import PENDING, key_of, log_went_back
+from highwater.rebuild import are_pending, key_of, log_went_back
 from highwater.retention import retention_of
 from highwater.tables import Trouble, by_itself, of_each, tables_in
 
@@ -29,8 +29,6 @@ LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "t
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
 # where a horizon is declared: changes that were applied after it
 HORIZON = ["retention_days", "late"]
-# taking a batch in is a merge that is confined to the pending rows
-IS_TAKING_IN = "is_pending"
 COUNTS = ["read", "applied", "superseded", "duplicate", "rejected", "tied"]
 
 # by table, so that one question answers for all tables of a feed; of the newest capture the highest position: what
@@ -70,13 +68,20 @@ WAITING = """
 
 LAYERS = """
     select
-        count_if(not is_pending) as base,
-        count_if({pending}) as pending,
-        count_if(not is_pending and is_deleted) as tombstones,
-        max(log_batch) as taken_in,
+        count_if(in_base and change_type <> 'truncate') as base,
+        count_if(not in_base) as pending,
+        count_if(in_base and change_type <> 'truncate' and is_deleted) as tombstones,
+        max(log_batch) filter (where in_base) as taken_in,
         max(changed_at) as changed_at,
         timestampdiff(second, max(changed_at), max_by(landed_at, changed_at)) as lag_seconds
-    from lake.`{entity}_merged`
+    from (
+        select true as in_base, change_type, is_deleted, log_batch, changed_at, landed_at
+        from lake.`{entity}_merged`
+        union all
+        select false as in_base, change_type, is_deleted, log_batch, changed_at, landed_at
+        from lake.`{entity}_changes`
+        where {pending}
+    )
 """
 
 
@@ -89,7 +94,7 @@ def status(spark, table: str | None = None) -> list[dict]:
         batch landed last, the newest batch of each feed in raw and in the log, the position at the source that it
         reached (where feeds tell it), how a database's changes are found, since when they are no longer captured,
         since when a patch of the table is open, records that wait for a build, when the newest change was made at
-        the source and how long it took to land, rows of base and pending, the pending share in percent of the base,
+        the source and how long it took to land, rows of the base, pending changes, their share in percent of the base,
         tombstones, when the table was compacted last and what made it due, the copy that `--retain-previous` kept,
         for how many days tombstones and changes are kept, changes that were applied after that horizon, and from
         the ledger: read, applied, superseded, duplicate, rejected, tied; how many rows are stale; and as `trouble`
@@ -226,7 +231,7 @@ def _waiting(spark, entity: str, feed: str, table: str):
 
 
 def _layers(spark, entity: str) -> dict:
-    row = spark.sql(LAYERS.format(entity=entity, pending=PENDING)).first()
+    row = spark.sql(LAYERS.format(entity=entity, pending=are_pending(spark, entity))).first()
     share = round(100 * row.pending / row.base, 1) if row.base else None
     return row.asDict() | {"pending_percent": share} | _compaction(spark, entity)
 

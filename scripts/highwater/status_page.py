@@ -2,7 +2,8 @@
 
 from highwater.add_table import render
 from highwater.project import utc_now
-from highwater.status import IS_TAKING_IN, compaction_of
+from highwater.rebuild import are_pending
+from highwater.status import compaction_of
 from highwater.tables import Trouble, by_itself
 
 BATCHES = """
@@ -40,21 +41,20 @@ def page(spark, found: list[dict]) -> str:
 
 
 def pending_over_time(spark, entity: str) -> tuple[list, list]:
-    """Return the times at which the number of pending rows changed and how many there were, and the compactions.
+    """Return when how many changes were pending, since the newest compaction, and all compactions with their causes.
 
-    It is read from the history of the merged table, so it begins where Delta's log begins.
+    Changes count from when they landed. Compactions are read from the history of the merged table, so they begin where
+    Delta's log begins.
     """
-    points, compactions, pending = [], [], 0
-    for commit in reversed(spark.sql(f"describe history lake.`{entity}_merged`").collect()):
-        compacted = compaction_of(commit)
-        if compacted:
-            compactions.append((commit.timestamp, compacted))
-            pending = 0
-        elif IS_TAKING_IN in (commit.operationParameters.get("predicate") or ""):
-            pending += int(commit.operationMetrics.get("numTargetRowsInserted", 0))
-        elif commit.version:
-            continue
-        points.append((commit.timestamp, pending))
+    history = reversed(spark.sql(f"describe history lake.`{entity}_merged`").collect())
+    compactions = [(commit.timestamp, cause) for commit in history if (cause := compaction_of(commit))]
+    points = [(at, 0) for at, _ in compactions[-1:]]
+    batches = spark.sql(
+        f"select landed_at, count(*) as changes from lake.`{entity}_changes` "
+        f"where {are_pending(spark, entity)} group by landed_at order by landed_at"
+    ).collect()
+    for batch in batches:
+        points.append((batch.landed_at, (points[-1][1] if points else 0) + batch.changes))
     return points, compactions
 
 
@@ -70,7 +70,7 @@ def _chart(spark, row: dict) -> str | None:
     unit, seconds = next(
         unit for unit in UNITS if max((lag.seconds for lag in lags), default=0) >= 3 * unit[1] or unit[1] == 1
     )
-    titles = ("Records per batch", "Pending rows and compactions", f"From the last change to its landing, {unit}")
+    titles = ("Records per batch", "Pending changes and compactions", f"From the last change to its landing, {unit}")
     figure = make_subplots(rows=1, cols=3, subplot_titles=titles)
     batches = spark.sql(BATCHES.format(entity=entity)).collect()
     for name, colour in [("applied", "#2a9d8f"), ("passed_over", "#8d99ae"), ("rejected", "#d62828")]:

@@ -14,8 +14,6 @@ with
 changes as (
 
     select
-        false as is_pending,
-        false as is_new,
         `{{ _columns_of_change(entity) | join('`,\n        `') }}`
     from {{ log }}
     where
@@ -64,18 +62,16 @@ batches as (
 
 ),
 
--- a pending row hides its base row
 held as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        max_by({{ _struct_of_columns(columns, 'layers') | indent(8) }}, is_pending) as held_row,
-        max_by(log_batch, is_pending) as log_batch
-    from {{ model }} as layers
+        {{ _struct_of_columns(columns, 'base') | indent(8) }} as held_row,
+        log_batch
+    from {{ model }} as base
     where
         change_type <> 'truncate'
         and change_sequence_number >= (select truncated.truncated_below from truncated)
-    group by `{{ key | join('`, `') }}`
 
 ),
 

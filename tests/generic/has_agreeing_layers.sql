@@ -1,37 +1,55 @@
 {% test has_agreeing_layers(model, key) %}
 
+{%- set entity = model.identifier | replace('_merged', '') -%}
+{%- set log = _relation_beside(model, entity ~ '_changes') %}
+
 with
 
-layers as (
+base as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        count_if(not is_pending) as base_rows,
-        count_if(is_pending) as pending_rows,
-        bool_or(is_new) as is_new,
-        max(case when not is_pending then change_sequence_number end) as base_sequence,
-        max(case when is_pending then change_sequence_number end) as pending_sequence
+        count(*) as base_rows,
+        max(change_sequence_number) as base_sequence
     from {{ model }}
     -- truncates are no rows of a key
     where change_type <> 'truncate'
     group by `{{ key | join('`, `') }}`
 
+),
+
+pending as (
+
+    select
+        struct(`{{ key | join('`, `') }}`) as key,
+        max(change_sequence_number) as pending_sequence
+    from {{ log }}
+    where
+        verdict = 'applied'
+        and change_type <> 'truncate'
+        and log_batch > (select coalesce(max(taken_in.log_batch), 0) from {{ model }} as taken_in)
+    group by `{{ key | join('`, `') }}`
+
+),
+
+layers as (
+
+    select
+        base.*,
+        pending.pending_sequence,
+        case
+            when base.base_rows > 1 then 'more than one base row'
+            {%- if not entity_setting(entity, 'partial_images', false) %}
+            when pending.pending_sequence < base.base_sequence then 'what is pending is older than the base row'
+            {%- endif %}
+        end as problem
+    from base
+    left join pending
+        on base.key = pending.key
+
 )
 
-select
-    *,
-    case
-        when base_rows > 1 then 'more than one base row'
-        when pending_rows > 1 then 'more than one pending row'
-        when is_new and base_rows = 1 then 'is new, but has a base row'
-        when pending_sequence < base_sequence then 'pending row is older than the base row'
-    end as problem
-from layers
-where
-    base_rows > 1
-    or pending_rows > 1
-    -- a pending row may be without a base row and not new: a compaction that was killed leaves such
-    or (is_new and base_rows = 1)
-    or pending_sequence < base_sequence
+select * from layers
+where problem is not null
 
 {% endtest %}

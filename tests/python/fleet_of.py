@@ -28,7 +28,7 @@ OLD_SUMMARY = """
     select
         '{name}' as entity,
         (select count(*) from lake.{name}) as now,
-        (select count(*) from lake.{name}_merged where is_pending and change_type <> 'truncate') as pending
+        (select count(*) from lake.{name}_changes where verdict = 'applied') as pending
 """
 
 

@@ -257,7 +257,7 @@ SQL_FAULTS = {
         "models/marts/user1/customers.sql:5:5: PRS",
     ),
     "SQL of a macro in a first build": (
-        edit("macros/merge/changes_to_take_in.sql", "false as is_new,", "false as as is_new,"),
+        edit("macros/merge/changes_to_take_in.sql", "    from {{ log }}", "    from from {{ log }}"),
         ["models/merged/user1"],
         "(compiled in the first build)",
     ),

@@ -14,7 +14,7 @@ import time
 import pytest
 from highwater import dbt
 from highwater.compact import compact, differing_rows
-from highwater.errors import CheckError
+from highwater.errors import CheckError, UsageError
 from highwater.rebuild import rebuild
 from highwater.status import status
 from py4j.protocol import Py4JError
@@ -31,9 +31,7 @@ def world(workshop):
     workshop.add_table(f"{FEED}.cities", "id:int", "name:string,region:string")
     (path,) = workshop.folder.glob("models/merged/*/cities_merged.yml")
     path.write_text(
-        path.read_text().replace(
-            "    data_tests:\n", "    config: {partition_by: [is_pending, region]}\n    data_tests:\n", 1
-        )
+        path.read_text().replace("    data_tests:\n", "    config: {partition_by: [region]}\n    data_tests:\n", 1)
     )
     changes(workshop, [("INSERT", key, f"city {key}", "abc"[key % 3]) for key in range(1, 31)])
     return workshop
@@ -54,10 +52,6 @@ def changes(workshop, rows):
 
 def view(workshop):
     return dict(workshop.rows("select id, struct(name, region) from cities"))
-
-
-def layers(workshop):
-    return dict(workshop.rows("select is_pending, count(*) from cities_merged group by 1"))
 
 
 def files_of(workshop, region):
@@ -92,21 +86,22 @@ def test_g3_g17_every_method_keeps_the_rows(world, method):
     moving = pend(world)
     before, untouched = view(world), files_of(world, "c")
     version, table = world.version("cities_merged"), world.table_id("cities_merged")
-    assert layers(world)[True] == 6
+    assert world.layers("cities")[1] == 6
     sentence = compact(world.spark, "cities", method=method)
-    assert sentence == "cities_merged: 6 pending rows became base rows."
-    assert set(layers(world)) == {False}
+    assert sentence == "cities_merged: 6 pending changes written into the base."
+    assert world.layers("cities")[1] == 0
     assert world.table_id("cities_merged") == table
     assert view(world) == before and before[moving] == ("moved", "b")
-    assert differing_rows(world.spark, "cities", version) == 0
     assert world.value(f"select count(*) from cities_merged where id = {moving}") == 1
+    # what was written anew is what the merge had made of it
+    assert method == "in-place" or differing_rows(world.spark, "cities", version + 1) == 0
     if method != "full":
         assert files_of(world, "c") == untouched
-    assert world.version("cities_merged") - version == {"in-place": 2, "full": 1, "partitions": 5}[method]
+    assert world.version("cities_merged") - version == {"in-place": 1, "full": 2, "partitions": 5}[method]
     causes = {"in-place": "highwater compact", "full": "highwater, written anew"}
     (found,) = status(world.spark, "cities")
     assert found["compacted_by"] == causes.get(method, "highwater compact, by partitions")
-    assert compact(world.spark, "cities", method=method) == "cities_merged: 0 pending rows; nothing was done."
+    assert compact(world.spark, "cities", method=method) == "cities_merged: 0 pending changes; nothing was done."
     world.build("cities_merged", command="test")
 
 
@@ -119,9 +114,9 @@ def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
     assert found["compacted_by"] == "highwater, written anew"
     (path,) = world.folder.glob("models/merged/*/cities_merged.yml")
     declared = path.read_text()
-    path.write_text(declared.replace("[is_pending, region]", "[is_pending]"))
+    path.write_text(declared.replace("[region]", "[]"))
     rebuild(world.spark, "cities")
-    assert world.spark.sql("describe detail cities_merged").first()["partitionColumns"] == ["is_pending"]
+    assert world.spark.sql("describe detail cities_merged").first()["partitionColumns"] == []
     assert view(world) == before and world.table_id("cities_merged") != table
     path.write_text(declared)
     rebuild(world.spark, "cities")
@@ -132,11 +127,11 @@ def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
 @pytest.mark.parametrize("is_replaced", [False, True])
 def test_one_query_reads_one_version(world, is_replaced):
     """What the view stands on, and its negative control: a table that is replaced is read in two versions."""
-    rows = "select cast({} as bigint) as version, is_pending from values (true), (false) as v(is_pending)"
-    create = "create or replace table lake.turning using delta partitioned by (is_pending) as " + rows
+    rows = "select cast({} as bigint) as version, part from values (true), (false) as v(part)"
+    create = "create or replace table lake.turning using delta partitioned by (part) as " + rows
     world.spark.sql(create.format(0))
-    question = " union all ".join(["select version from lake.turning where is_pending"] * 4)
-    question += " union all select version from lake.turning where not is_pending"
+    question = " union all ".join(["select version from lake.turning where part"] * 4)
+    question += " union all select version from lake.turning where not part"
     write = create if is_replaced else "insert overwrite lake.turning " + rows
     mixed, reads = [], []
 
@@ -179,38 +174,38 @@ def test_a_compaction_that_changes_rows_is_put_back(world, monkeypatch):
 
     def careless(arguments):
         result = careless.original(arguments)
+        if "rewrite_merged" not in arguments:
+            return result
         world.spark.sql("delete from cities_merged where id = 3")
         return result
 
     careless.original = dbt.run
     monkeypatch.setattr(dbt, "run", careless)
-    with pytest.raises(CheckError, match=r"rows were not the same after compaction. It was put back"):
+    with pytest.raises(CheckError, match=r"rows were not the same when written anew. It was put back"):
         compact(world.spark, "cities", method="full")
     monkeypatch.undo()
-    assert view(world) == before and layers(world)[True] == 6
+    assert view(world) == before and world.layers("cities")[1] == 0
 
 
 @pytest.mark.soak
 def test_g6_stop_before_rewrite(world):
+    pend(world)
     version = world.version("cities_merged")
     words = compact(world.spark, "cities", method="full", stop_before_rewrite=True)
-    assert (
-        words
-        == "cities_merged: 6 pending rows would become base rows (full); stopped before the rewrite, nothing was done."
-    )
+    assert words == "cities_merged: 6 pending changes would be written into the base (full); nothing was done."
     assert world.version("cities_merged") == version
     changes(world, [("UPDATE-INSERT", 15, "later", "a")])
-    assert compact(world.spark, "cities", method="full").startswith("cities_merged: 7 pending rows became")
+    assert compact(world.spark, "cities", method="full").startswith("cities_merged: 7 pending changes written")
     assert view(world)[15] == ("later", "a")
 
 
 @pytest.mark.soak
 def test_g13_the_previous_table_is_kept_when_asked_for(world):
     pend(world)
-    before = layers(world)
+    before = world.rows("select * from cities_merged order by id")
     words = compact(world.spark, "cities", retain_previous=True)
     assert words.endswith("The table as it was is lake.cities_merged_previous.")
-    assert dict(world.rows("select is_pending, count(*) from cities_merged_previous group by 1")) == before
+    assert world.rows("select * from cities_merged_previous order by id") == before
     (found,) = status(world.spark, "cities")
     assert found["retained"] == "cities_merged_previous" and found["compacted_by"] == "highwater compact"
     assert "previous" not in world.spark.sql("show create table cities").first()[0]
@@ -219,21 +214,20 @@ def test_g13_the_previous_table_is_kept_when_asked_for(world):
 
 
 @pytest.mark.soak
-def test_g7_partitions_killed_after_any_step_and_run_again(world, monkeypatch):
-    """Every commit of a compaction by partitions leaves a state that shows the same and that any method finishes."""
+def test_g7_killed_after_any_step_and_run_again(world):
+    """Every commit of a compaction leaves a state that shows the same and that any method finishes."""
     pend(world)
     before, first = view(world), world.version("cities_merged")
     compact(world.spark, "cities", method="partitions")
-    done = world.version("cities_merged")
+    done, rows = world.version("cities_merged"), world.rows("select * from cities_merged order by id")
     assert done - first == 5
-    # the first step moves a key between partitions: from there every method goes on
-    for stopped_at, methods in {first + 1: ("partitions", "in-place", "full"), done - 1: ("partitions",)}.items():
-        for method in methods:
+    for stopped_at in range(first, done):
+        for method in ("partitions", "in-place", "full"):
             world.spark.sql(f"restore table cities_merged to version as of {stopped_at}")
             assert view(world) == before, stopped_at
             compact(world.spark, "cities", method=method)
-            assert view(world) == before and set(layers(world)) == {False}, (stopped_at, method)
-            assert differing_rows(world.spark, "cities", first) == 0, (stopped_at, method)
+            assert view(world) == before and world.layers("cities")[1] == 0, (stopped_at, method)
+            assert world.rows("select * from cities_merged order by id") == rows, (stopped_at, method)
 
 
 @pytest.mark.soak
@@ -242,21 +236,17 @@ def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
     compact(world.spark, "cities")
     changes(world, [("UPDATE-INSERT", 18, "BB", "a")])
     assert view(world)[18] == ("BB", "a")
-    assert world.rows("select is_pending, name from cities_merged where id = 18 order by 1") == [
-        (False, "B"),
-        (True, "BB"),
-    ]
+    assert world.rows("select name from cities_merged where id = 18") == [("B",)]
 
 
-def test_c6_two_rows_of_a_key_fail_the_batch_whole(world):
-    """Pending rows are unique per key by construction; planted, the compaction says so and writes nothing."""
-    changes(world, [("UPDATE-INSERT", 18, "pending", "a")])
+def test_c6_two_rows_of_a_key_are_noticed(world):
+    """Base rows are unique per key by construction; a planted one fails the build's test, and a rebuild mends it."""
     version = world.version("cities_merged")
-    world.spark.sql("insert into cities_merged select * from cities_merged where is_pending and id = 18")
-    planted = world.version("cities_merged")
-    with pytest.raises(CheckError, match="was not compacted; it is as it was"):
-        compact(world.spark, "cities")
-    assert world.version("cities_merged") == planted
+    world.spark.sql("insert into cities_merged select * from cities_merged where id = 18")
+    with pytest.raises(AssertionError, match="has_agreeing_layers_cities_merged"):
+        world.build("cities_merged", command="test")
+    rebuild(world.spark, "cities")
+    world.build("cities_merged", command="test")
     world.spark.sql(f"restore table cities_merged to version as of {version}")
 
 
@@ -277,49 +267,47 @@ def test_c9_below_the_threshold_nothing_happens(world):
     before = view(world)
     assert compact(world.spark, "cities", threshold=2).endswith("fewer than the threshold of 2; nothing was done.")
     changes(world, [("UPDATE-INSERT", 24, "two", "a")])
-    assert compact(world.spark, "cities", threshold=2) == "cities_merged: 2 pending rows became base rows."
+    assert compact(world.spark, "cities", threshold=2) == "cities_merged: 2 pending changes written into the base."
     assert view(world) == before | {24: ("two", "a")}
 
 
-def test_c10_a_compaction_that_fails_after_a_batch_was_taken_in(world):
-    """The batch stays taken in and the view is right; the build names the failure, the next one compacts."""
-    # with nothing pending the batch would be written into the base
+def test_c10_a_compaction_that_fails_after_a_batch_was_logged(world):
+    """The batch is logged and the view is right; the build names the failure, the next one compacts."""
     compact(world.spark, "cities")
     changes(world, [("UPDATE-INSERT", 27, "pending", "a")])
-    path = world.folder / "macros/merge/compact_pending.sql"
+    path = world.folder / "macros/merge/take_in.sql"
     sound = path.read_text()
     settings = world.folder / "dbt_project.yml"
     rule = settings.read_text()
-    path.write_text(sound.replace("delete from {{ merged }}", "delete this from {{ merged }}"))
-    settings.write_text(re.sub("pending_percent: .*", "pending_percent: 0", rule))
+    path.write_text(sound.replace("merge into {{ merged }}", "merge this into {{ merged }}"))
+    settings.write_text(re.sub("pending_batches: .*", "pending_batches: 2", rule))
     try:
         with pytest.raises(AssertionError, match="cities_merged"):
-            changes(world, [("UPDATE-INSERT", 27, "taken in", "a")])
-        assert view(world)[27] == ("taken in", "a") and layers(world)[True] == 1
+            changes(world, [("UPDATE-INSERT", 27, "logged", "a")])
+        assert view(world)[27] == ("logged", "a") and world.layers("cities")[1] == 2
         path.write_text(sound)
         world.build("+cities", command="run")
-        assert view(world)[27] == ("taken in", "a") and set(layers(world)) == {False}
-        assert status(world.spark, "cities")[0]["compacted_by"] == "pending_percent 0"
+        assert view(world)[27] == ("logged", "a") and world.layers("cities")[1] == 0
+        assert status(world.spark, "cities")[0]["compacted_by"] == "pending_batches 2"
     finally:
         path.write_text(sound)
         settings.write_text(rule)
 
 
 @pytest.mark.soak
-def test_partitions_need_a_partitioned_table(workshop, capfd):
+def test_partitions_need_a_partitioned_table(workshop):
     workshop.add_table(f"{FEED}.rivers", "id:int", "name:string")
     workshop.deliver(f"{FEED}.rivers", "a.json", [change("INSERT", "1", {"id": 1, "name": "n"})])
     workshop.land_and_run(FEED, "+rivers")
     workshop.deliver(f"{FEED}.rivers", "b.json", [change("INSERT", "2", {"id": 2, "name": "n"})])
     workshop.land_and_run(FEED, "+rivers")
-    with pytest.raises(CheckError, match="rivers_merged was not compacted; it is as it was"):
+    with pytest.raises(UsageError, match="rivers_merged is not partitioned"):
         compact(workshop.spark, "rivers", method="partitions")
-    assert "is partitioned by is_pending only" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("method", in_soak_but(["at once"], ["at once", "full"]))
 def test_partial_images_and_truncates(workshop, method):
-    """The orders of single columns move with their rows; a truncate stays pending."""
+    """The orders of single columns go into the base with their rows; a truncate stays."""
     settings = {"connector": "postgresql", "layout": "records", "decimals": "string"}
     feed, ships = ("debezium_port", "ships") if method == "full" else ("debezium_quay", "boats")
     workshop.add_table(f"{feed}.{ships}", "id:int", "flag:string,note:string", "debezium-json", settings)
@@ -354,8 +342,7 @@ def test_partial_images_and_truncates(workshop, method):
     else:
         commits = workshop.spark.sql(f"describe history {ships}_merged").collect()
         assert len(commits) == 2 and commits[0].operation == "MERGE"
-    pending = workshop.rows(f"select is_pending, change_type from {ships}_merged where is_pending")
-    assert pending == [(True, "truncate")]
+    assert workshop.rows(f"select change_type from {ships}_merged where id is null") == [("truncate",)]
     workshop.build(f"{ships}_merged", command="test")
 
 
@@ -446,7 +433,7 @@ def test_c12_of_two_writers_one_gets_a_conflict(world):
 
     def write(name):
         try:
-            world.spark.sql(f"update cities_merged set name = '{name}' where not is_pending")
+            world.spark.sql(f"update cities_merged set name = '{name}'")
             outcomes.append(name)
         except (Py4JError, PySparkException) as error:
             assert "concurrent" in str(error).lower(), error
@@ -458,6 +445,6 @@ def test_c12_of_two_writers_one_gets_a_conflict(world):
         writer.start()
     for writer in writers:
         writer.join()
-    names = {name for (name,) in world.rows("select distinct name from cities_merged where not is_pending")}
+    names = {name for (name,) in world.rows("select distinct name from cities_merged")}
     assert len(names) == 1 and names <= set(outcomes)
     world.spark.sql(f"restore table cities_merged to version as of {version}")

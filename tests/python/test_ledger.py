@@ -86,7 +86,7 @@ def test_the_page_draws_what_the_tables_say(workshop):
     assert html.startswith("<!doctype html>") and not re.search(r"<(script|link|img)\b[^>]*\b(src|href)=", html)
     assert html.count('class="plotly-graph-div"') == 1
     points, _ = pending_over_time(workshop.spark, "table1")
-    assert points[-1][1] == workshop.value("select count(*) from table1_merged where is_pending")
+    assert points[-1][1] == workshop.layers("table1")[1]
     assert "<p>1 table, " in html
     (found,) = status(workshop.spark, "table1")
     for name in ("read", "applied", "superseded", "tombstones"):

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from dbt.cli.main import dbtRunner
 from highwater import cli, dbt
+from highwater.compact import compact
 from highwater.errors import CheckError
 from highwater.feeds import declared_feeds
 from highwater.publish import build_held
@@ -118,15 +119,15 @@ def test_a_publication_waits_for_every_log(bank):
     assert told in (bank.folder / "logs/dbt.log").read_text()
     build(bank, "+bank_publications")
     assert bank.value("select max(publication) from bank_publications") == 3
-    assert bank.value("select max(log_batch) from accounts_merged") == 2
+    assert bank.value("select max(log_batch) from accounts_merged") < 3
 
 
 @pytest.mark.soak
 def test_what_is_published_is_seen_before_and_after_it_is_taken_in(bank):
     assert seen(bank) == (6, 6)
-    build(bank, "transfers_merged")
+    compact(bank.spark, "transfers")
     assert seen(bank) == (6, 6)
-    build(bank)
+    compact(bank.spark, "accounts")
     assert bank.value("select max(log_batch) from accounts_merged") == 3
     assert seen(bank) == (6, 6)
 
@@ -155,6 +156,7 @@ def test_publications_that_were_restored_alone_are_published_anew(bank):
     bank.deliver(f"{FEED}.accounts", "restored.json", [change("UPDATE-INSERT", "90", {"id": 1, "balance": amount + 1})])
     build(bank)
     assert seen(bank) == (amount + 1, amount + 1)
+    compact(bank.spark, "accounts")
     bank.spark.sql(f"restore table bank_publications to version as of {last}")
     with pytest.raises(REFUSED, match=r"if it says so each time: highwater build"):
         seen(bank)
@@ -164,15 +166,13 @@ def test_publications_that_were_restored_alone_are_published_anew(bank):
 
 @pytest.mark.soak
 def test_a_held_change_of_a_key_that_became_a_base_row_meanwhile(bank):
-    """What has a base row is asked when a change is taken in, not when it was judged."""
-    from highwater.compact import compact
+    """Whether a key has a base row is asked by the compaction, not when a change of it was judged."""
     from highwater.rebuild import rebuild
 
     bank.deliver(f"{FEED}.transfers", "new.json", [change("INSERT", "A0", {"id": 100, "amount": 0})])
     build(bank, "+bank_publications")
     bank.deliver(f"{FEED}.transfers", "again.json", [change("UPDATE-INSERT", "A1", {"id": 100, "amount": 0})])
     build(bank, "transfers_changes")
-    assert bank.rows("select is_new_key from transfers_changes where id = 100") == [(True,), (True,)]
     rebuild(bank.spark, "transfers")
     build(bank)
     bank.build("transfers_merged", command="test")
@@ -184,7 +184,6 @@ def test_a_held_change_of_a_key_that_became_a_base_row_meanwhile(bank):
 @pytest.mark.soak
 def test_readers_never_see_half_a_transaction(bank):
     """Threads read both tables while transactions land, are published, taken in and compacted."""
-    from highwater.compact import compact
 
     found, retries = set(), []
 

@@ -85,7 +85,7 @@ class Crates:
         return dict(self.rows("select id, v from crates"))
 
     def tombstones(self) -> list:
-        return [key for (key,) in self.rows("select id from crates_merged where is_deleted and not is_pending")]
+        return [key for (key,) in self.rows("select id from crates_merged where is_deleted")]
 
     def late(self) -> list[tuple]:
         self.workshop.build("ledger", "late_changes", command="run")
@@ -118,7 +118,7 @@ def test_tombstones_go_when_nothing_stands_on_them(crates):
     compact(crates.workshop.spark, "crates")
     assert crates.tombstones() == [2, 3, 4, 5]
     assert crates.vacuum() == [], "nothing is old enough"
-    # one returns in a pending row, one in the log alone: a build that was killed before the merged table
+    # both return, and are pending; one in a build that was killed before the merged table
     crates.arrive(("INSERT", "20", 3, "returned"))
     crates.pass_days(100)
     crates.arrive(("INSERT", "21", 4, "returned too"), upto="+crates_changes")
@@ -164,7 +164,7 @@ def test_old_changes_and_records_go_and_the_table_can_be_rebuilt(crates, monkeyp
     compact(workshop.spark, "crates")
     crates.pass_days(450)
     crates.arrive(("UPDATE-INSERT", "30", 7, "later"))
-    merged = "select * except (is_pending, is_new, landed_at) from crates_merged where not is_deleted"
+    merged = "select * except (landed_at) from crates_merged where not is_deleted"
     view, log = crates.view(), workshop.value("select count(*) from crates_changes")
     entries = crates.rows(f"select entry, count(*) from raw.{SHED} group by entry")
     lines = crates.vacuum()

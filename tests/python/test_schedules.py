@@ -27,9 +27,7 @@ def harbour(workshop):
         extraction.enable(workshop.spark, TABLE)
         (path,) = workshop.folder.glob("models/merged/*/berths_merged.yml")
         path.write_text(
-            path.read_text().replace(
-                "    data_tests:\n", "    config: {partition_by: [is_pending, side]}\n    data_tests:\n", 1
-            )
+            path.read_text().replace("    data_tests:\n", "    config: {partition_by: [side]}\n    data_tests:\n", 1)
         )
         workshop.build("+berths", command="run")
         yield server

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from highwater import dbt
 from highwater.add_table import write_logged_tables
+from highwater.rebuild import pending_changes
 
 COPIED = [
     "dbt_project.yml",
@@ -32,6 +33,12 @@ def in_soak_but(kept, cases) -> list:
         case if case in kept else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.soak)
         for case in cases
     ]
+
+
+def never_due(settings: str) -> str:
+    """Return the settings of a project in which no build compacts, so that views lay what is pending over the base."""
+    settings = re.sub("base_rows: .*", "base_rows: 0", settings)
+    return re.sub("(pending_percent|pending_batches): .*", r"\1: 100000", settings)
 
 
 def environment_of_a_user() -> dict[str, str]:
@@ -102,7 +109,7 @@ class Workshop:
         copy_project(project, folder, systems)
         settings = folder / "dbt_project.yml"
         # tables here are small, and a compaction costs as much as the rest: those who test it ask for it
-        settings.write_text(re.sub("pending_percent: .*", "pending_percent: 100000", settings.read_text()))
+        settings.write_text(never_due(settings.read_text()))
         os.environ["HIGHWATER_LAKE"] = str(folder / "lake")
         os.environ["HIGHWATER_LANDING"] = str(folder / "landing")
         os.environ["HIGHWATER_EXPORTS"] = str(folder / "exports")
@@ -217,6 +224,11 @@ class Workshop:
 
     def value(self, sql: str):
         return self.rows(sql)[0][0]
+
+    def layers(self, entity: str) -> tuple[int, int]:
+        """How many rows the base of an entity has, and how many changes are pending."""
+        base = self.value(f"select count(*) from lake.{entity}_merged where change_type <> 'truncate'")
+        return base, pending_changes(self.spark, entity)
 
     def version(self, table: str) -> int:
         """The number of the table's newest version."""

@@ -6,6 +6,7 @@ would compile, without Spark. HIGHWATER_LINT_BUILD says which build it is: `firs
 """
 
 import functools
+import json
 import os
 import re
 from pathlib import Path
@@ -26,6 +27,9 @@ def _raise(message):
 
 class _Row(list):
     """A row of an answer, whose columns have any name; no baseline has arrived."""
+
+    def keys(self):
+        return []
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -56,14 +60,20 @@ def _answer(statement):
     return SimpleNamespace(rows=rows, columns=[SimpleNamespace(values=list)])
 
 
+def _meta_of_merged():
+    """Return what dbt_project.yml says of merged tables."""
+    settings = yaml.load(Path("dbt_project.yml").read_text(), FAST_LOADER)
+    return settings["models"]["highwater"]["merged"]["+meta"]
+
+
 class _Config:
-    """`config(...)` of a model, and `config.get(...)` of a generic test: nothing is configured."""
+    """`config(...)` of a model, and `config.get(...)`: what the project says of merged tables, and nothing else."""
 
     def __call__(self, **settings):
         return ""
 
     def get(self, name, default=None):
-        return default
+        return _meta_of_merged() if name == "meta" else default
 
 
 def _declared(kind):
@@ -74,8 +84,8 @@ def _declared(kind):
 def _model(declared):
     columns = [{"config": {}, **column} for column in declared.get("columns") or []]
     return {
-        "config": {},
         **declared,
+        "config": {"meta": _meta_of_merged(), **(declared.get("config") or {})},
         "resource_type": "model",
         "alias": declared["name"],
         "columns": {column["name"]: column for column in columns},
@@ -117,6 +127,10 @@ _context = {
     "execute": True,
     "config": _Config(),
     "modules": SimpleNamespace(re=re),
+    "api": SimpleNamespace(Relation=SimpleNamespace(create=lambda identifier, **place: RelationEmulator(identifier))),
+    "load_relation": lambda relation: relation if BUILD != "first" else None,
+    "tojson": json.dumps,
+    "fromjson": json.loads,
     "project_name": "highwater",
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
     # a feed's raw table is called like the feed

@@ -1,0 +1,83 @@
+{%- macro due_compaction(merged, log, entity, published, rule=none) -%}
+    {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
+    {%- set rule = rule or _compaction_rule() -%}
+    {%- set taken_in = newest_log_batch(merged) -%}
+    {%- set pending = run_query(
+        'select ' ~ ([
+            "count_if(change_type <> 'truncate') as pending_rows",
+            'count(distinct log_batch) as pending_batches',
+            'timestampdiff(second, min(landed_at), current_timestamp()) / 86400 as pending_days',
+        ] + key_ends(entity)) | join(', ')
+        ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in
+        ~ (' and log_batch <= ' ~ published if published is not none else '')
+    ).rows[0] -%}
+    {%- set due = {'cause': '', 'taken_in': taken_in, 'pending': pending.pending_rows | int, 'ends': {}} -%}
+    {%- for name in pending.keys() if name.startswith(('least ', 'greatest ')) -%}
+        {%- do due.ends.update({name: pending[name] | string if pending[name] is not none else none}) -%}
+    {%- endfor -%}
+    {%- if pending.pending_batches | int -%}
+        {%- do due.update({'cause': _cause_of_compaction(rule, pending, merged)}) -%}
+    {%- endif -%}
+    {{ return(due) }}
+{%- endmacro -%}
+
+{%- macro _compaction_rule() -%}
+    {%- set rule = config.get('meta', {}).get('merged', {}).get('compact_when') -%}
+    {%- set parts = ['base_rows', 'pending_rows', 'pending_percent', 'pending_batches', 'pending_days'] -%}
+    {%- if rule != 'always' and (rule is not mapping or not rule or rule.keys() | reject('in', parts) | list) -%}
+        {{ exceptions.raise_compiler_error(
+            "compact_when of " ~ this.identifier ~ " is '" ~ rule ~ "'; it must be `always`, or a mapping of base_rows "
+            ~ "(a base of at most so many is written in every build), pending_rows (a number), pending_percent (of the base), "
+            ~ "pending_batches (of the log) and pending_days (since the oldest landed), any of them."
+        ) }}
+    {%- endif -%}
+    {{ return(rule) }}
+{%- endmacro -%}
+
+{%- macro _cause_of_compaction(rule, pending, merged) -%}
+    {%- if rule is string -%}
+        {{ return(rule) }}
+    {%- endif -%}
+    {%- set found = {
+        'pending_rows': pending.pending_rows | int,
+        'pending_batches': pending.pending_batches | int,
+        'pending_days': pending.pending_days | float,
+    } -%}
+    {%- if 'base_rows' in rule or 'pending_percent' in rule -%}
+        {#- without a condition Delta counts by its log and reads no file -#}
+        {%- set base = run_query('select count(*) from ' ~ merged).rows[0][0] | int -%}
+        {%- do found.update({'pending_percent': found.pending_rows * 100 / base if base else 100}) -%}
+        {%- if rule.base_rows and base <= rule.base_rows -%}
+            {{ return('base_rows ' ~ rule.base_rows) }}
+        {%- endif -%}
+    {%- endif -%}
+    {%- set reached = [] -%}
+    {%- for part, value in found.items() if part in rule and value >= rule[part] -%}
+        {%- do reached.append(part ~ ' ' ~ rule[part]) -%}
+    {%- endfor -%}
+    {{ return(reached | join(', ')) }}
+{%- endmacro -%}
+
+{%- macro _take_over_layers(merged, entity) -%}
+    {#- Up to version 0.5 pending rows stood in this table, beside the base rows that they hide. -#}
+    {%- if 'is_pending' not in adapter.get_columns_in_relation(merged) | map(attribute='name') -%}
+        {{ return('') }}
+    {%- endif -%}
+    {%- set are_pending = "is_pending and change_type <> 'truncate'" -%}
+    {%- if run_query('select count(*) from ' ~ merged ~ ' where ' ~ are_pending).rows[0][0] | int -%}
+        {#- A pending row hides its base row anyway, so the views of that version show the same rows before, between and after the two. -#}
+        {%- do run_query(_delete_behind_pending(merged, entity, are_pending)) -%}
+        {%- do run_query('update ' ~ merged ~ ' set is_pending = false, is_new = false where ' ~ are_pending) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _delete_behind_pending(merged, entity, are_pending) -%}
+    merge into {{ merged }} as base
+    using (select `{{ entity_key(entity) | join('`, `') }}` from {{ merged }} where {{ are_pending }}) as pending
+        on
+            not base.is_pending
+            {%- for column in entity_key(entity) %}
+            and base.`{{ column }}` = pending.`{{ column }}`
+            {%- endfor %}
+    when matched then delete
+{%- endmacro -%}

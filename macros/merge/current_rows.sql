@@ -167,7 +167,7 @@
     {%- if not execute or not load_relation(merged) or not load_relation(log) -%}
         {{ return(false) }}
     {%- endif -%}
-    {%- set rule = _built_model(merged.identifier).config.meta.merged.compact_when -%}
+    {%- set rule = _built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
     {%- if rule != 'always' and (
         not rule.base_rows or run_query('select count(*) from ' ~ merged).rows[0][0] * 2 > rule.base_rows
     ) -%}

@@ -11,7 +11,7 @@
         ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in
         ~ (' and log_batch <= ' ~ published if published is not none else '')
     ).rows[0] -%}
-    {%- set due = {'cause': '', 'taken_in': taken_in, 'pending': pending.pending_rows | int, 'ends': {}} -%}
+    {%- set due = {'cause': '', 'taken_in': taken_in, 'ends': {}} -%}
     {%- for name in pending.keys() if name.startswith(('least ', 'greatest ')) -%}
         {%- do due.ends.update({name: pending[name] | string if pending[name] is not none else none}) -%}
     {%- endfor -%}

@@ -391,7 +391,7 @@ def _rows_of_lake(spark, plan: dict, found: Comparison, window: list[str]) -> tu
     if not window:
         return plan["lake"], False
     end = window[-1]
-    facts = _facts_of_log(spark, plan, end)
+    facts = _facts_of_log(spark, plan, end, found.newest_log_batch or 0)
     lag = _lag(spark, plan, facts, end)
     if lag:
         found.not_checked.append(lag)
@@ -496,8 +496,12 @@ def _lag(spark, plan: dict, facts: dict, end: str) -> str | None:
     )
 
 
-def _facts_of_log(spark, plan: dict, end: str) -> dict:
-    """Return up to where changes have been applied, and how many accepted ones are later than a position."""
+def _facts_of_log(spark, plan: dict, end: str, shown: int) -> dict:
+    """Return up to where changes have been applied, and how many accepted ones are later than a position.
+
+    Arguments:
+        shown: the newest batch of the log that the table shows.
+    """
     batches = spark.sql(
         f"""
         select
@@ -511,10 +515,7 @@ def _facts_of_log(spark, plan: dict, end: str) -> dict:
         from {plan["log"]} where rejection_reason is null group by log_batch
         """
     ).collect()
-    waiting = set()
-    if spark.catalog.tableExists(f"{plan['lake']}_merged"):
-        shown = newest_batch_shown(spark, plan["table"])
-        waiting = {batch.log_batch for batch in batches if batch.applied and batch.log_batch > shown}
+    waiting = {batch.log_batch for batch in batches if batch.applied and batch.log_batch > shown}
     return {
         "applied": max((batch.highest for batch in batches if batch.log_batch not in waiting), default=None),
         "is_whole": not waiting,

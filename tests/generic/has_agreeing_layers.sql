@@ -1,6 +1,6 @@
 {% test has_agreeing_layers(model, key) %}
 
-{%- set entity = model.identifier | replace('_merged', '') -%}
+{%- set entity = model.identifier.removesuffix('_merged') -%}
 {%- set log = _relation_beside(model, entity ~ '_changes') %}
 
 with

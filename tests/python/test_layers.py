@@ -331,6 +331,7 @@ def test_a_merged_table_of_version_05_is_taken_over(workshop, history):
     compact_when(workshop, "always")
     workshop.build("+viewed", command="run")
     compact_when(workshop, {"pending_rows": 10_000})
+    shown = view(workshop)
     known, gone = list(history)[10:12]
     operations = [
         ("UPDATE-INSERT", "D01", known, "pending"),
@@ -339,8 +340,8 @@ def test_a_merged_table_of_version_05_is_taken_over(workshop, history):
     ]
     deliver(workshop, "of-05.json", operations)
     workshop.land_and_run(FEED, "+viewed")
-    history.update({known: "pending", 8000: "new"})
-    del history[gone]
+    shown.update({known: "pending", 8000: "new"})
+    del shown[gone]
     rows = workshop.spark.table("lake.viewed_merged").columns
     pending = f"select true, false, {', '.join(rows)} from lake.viewed_changes where source_file like '%of-05.json'"
     workshop.spark.sql(
@@ -353,22 +354,22 @@ def test_a_merged_table_of_version_05_is_taken_over(workshop, history):
     workshop.spark.sql("alter table lake.viewed_changes add columns (is_new_key boolean)")
     deliver(workshop, "behind-05.json", [("UPDATE-INSERT", "D02", known, "behind it"), ("INSERT", "D00", gone, "late")])
     workshop.land_and_run(FEED, "+viewed")
-    history[known] = "behind it"
-    assert view(workshop) == history
+    shown[known] = "behind it"
+    assert view(workshop) == shown
     assert workshop.layers("viewed") == (keys, 1)
     assert workshop.value("select count(*) from lake.viewed_merged where is_pending") == 0
     compact_when(workshop, "always")
     deliver(workshop, "later-05.json", [("DELETE", "D03", 8000, None), ("INSERT", "D03", 8001, "newer")])
     workshop.land_and_run(FEED, "+viewed")
-    del history[8000]
-    history[8001] = "newer"
-    assert view(workshop) == history
+    del shown[8000]
+    shown[8001] = "newer"
+    assert view(workshop) == shown
     workshop.build("viewed", "viewed_merged", command="test")
     # written anew it is a table as any other
     rebuild(workshop.spark, "viewed")
     assert workshop.spark.table("lake.viewed_merged").columns == rows
     workshop.build("+viewed", command="run")
-    assert view(workshop) == history
+    assert view(workshop) == shown
 
 
 def test_full_refresh_does_not_touch_logs_and_merged_tables(workshop, history):

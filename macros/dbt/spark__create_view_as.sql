@@ -1,6 +1,9 @@
 {% macro spark__create_view_as(relation, sql) %}
     {%- set there = load_cached_relation(relation) -%}
     {%- if there and there.is_view and not config.persist_column_docs() -%}
+        {%- if _is_as_it_was(there, sql) -%}
+            {{ return("select 'the view is as it was'") }}
+        {%- endif -%}
         {#- Spark replaces a view by dropping it first, and whoever asks in between does not find it -#}
         alter view {{ relation }} as
         {%- if config.get('contract').enforced %}
@@ -11,3 +14,11 @@
         {{ dbt.spark__create_view_as(relation, sql) }}
     {%- endif -%}
 {% endmacro %}
+
+{%- macro _is_as_it_was(there, sql) -%}
+    {#- Staging alone: there the SQL says all columns and their types; dbt has asked for the text of every view already. -#}
+    {{ return(
+        model.fqn[1] == 'staging' and not flags.FULL_REFRESH and not config.get('contract').enforced
+        and ('View Text: ' ~ sql | trim ~ '\nView Original Text: ') in (there.information or '')
+    ) }}
+{%- endmacro -%}

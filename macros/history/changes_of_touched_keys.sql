@@ -65,7 +65,8 @@
         and log.change_type <> 'truncate'
         {%- endif %}
         {%- if arriving.mark is not none and not arriving.rows %}
-        and false {{ _all_taken_in() }}
+        and false
+        {{ _all_taken_in() }}
         {%- endif %}
 {%- endmacro -%}
 

@@ -7,7 +7,7 @@
     {%- endfor -%}
     {%- set others = others + _version_columns() | reject('equalto', 'valid_from_sequence') | list -%}
     {%- set columns = key + ['valid_from_sequence'] + others -%}
-    {%- if _all_taken_in() in model.compiled_code -%}
+    {%- if _is_marked(_all_taken_in()) -%}
         {{ return("select 'nothing to take in'") }}
     {%- endif -%}
     merge into {{ history }} as history

@@ -6,8 +6,10 @@
         {%- do due.update(due_compaction(this, log, entity, published)) -%}
         {%- if not due.cause -%}
             {%- set nothing = ', cast(null as array<string>) as present_columns' if entity_setting(entity, 'partial_images', false) else '' -%}
-            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false ' ~ _all_taken_in()) }}
+            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false\n    ' ~ _all_taken_in()) }}
         {%- endif -%}
+    {%- elif execute and published is none -%}
+        {%- do _say_what_is_pending(entity, 0) -%}
     {%- endif -%}
     {{ _applied_since(log, entity, due.taken_in | default(0), published) }}
     {%- if due.cause %}

@@ -3,7 +3,8 @@
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
     {%- set may_outlive = truncates and entity_setting(entity, 'partial_images', false) -%}
     {%- set log = log or api.Relation.create(schema=merged.schema, identifier=entity ~ '_changes') -%}
-    {%- set is_plain = not publications and _is_written_at_once(merged, log, entity) -%}
+    {%- set base = rows_and_mark(merged) if execute and load_relation(merged) else none -%}
+    {%- set is_plain = base and not publications and _is_written_at_once(base, log, entity) -%}
     {%- set rows = merged if is_plain else 'base_and_pending' -%}
     {%- if is_plain and truncates -%}
     with
@@ -11,7 +12,7 @@
     {{ _truncates(merged, key, false) }}
 
     {% elif not is_plain -%}
-    {{ _base_and_pending(merged, log, entity, publications) }}
+    {{ _base_and_pending(merged, log, entity, publications, base.log_batch if base else 0) }}
 
     {% endif -%}
     select
@@ -56,11 +57,10 @@
         {%- endif %}
 {%- endmacro -%}
 
-{%- macro _base_and_pending(merged, log, entity, publications) -%}
+{%- macro _base_and_pending(merged, log, entity, publications, written) -%}
     {%- set key = entity_key(entity) -%}
     {%- set columns = merged_columns(entity) -%}
     {%- set truncates = entity_setting(entity, 'truncates', false) -%}
-    {%- set written = newest_log_batch(merged) if execute and load_relation(merged) else 0 -%}
     {%- if written -%}
         {#- as a literal: files of the log and of the base that are older need not be opened -#}
         {%- set taken_in = "(\n                select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
@@ -161,21 +161,16 @@
     )
 {%- endmacro -%}
 
-{%- macro _is_written_at_once(merged, log, entity) -%}
+{%- macro _is_written_at_once(base, log, entity) -%}
     {#- Then nothing is pending once a build is over, and the base is what there is to see. A view of a table that grows
         looks for more before it has to. -#}
-    {%- if not execute or not load_relation(merged) or not load_relation(log) -%}
-        {{ return(false) }}
-    {%- endif -%}
     {%- set rule = _built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
-    {%- if rule != 'always' and (
-        not rule.base_rows or run_query('select count(*) from ' ~ merged).rows[0][0] * 2 > rule.base_rows
-    ) -%}
+    {%- if not load_relation(log) or rule != 'always' and (not rule.base_rows or base.rows * 2 > rule.base_rows) -%}
         {{ return(false) }}
     {%- endif -%}
     {#- a build that was killed, or of the log alone -#}
     {{ return(not run_query(
-        'select 1 from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ newest_log_batch(merged) ~ ' limit 1'
+        'select 1 from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch ~ ' limit 1'
     ).rows | length) }}
 {%- endmacro -%}
 

@@ -1,24 +1,32 @@
 {%- macro due_compaction(merged, log, entity, published, rule=none) -%}
     {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
     {%- set rule = rule or _compaction_rule() -%}
-    {%- set taken_in = newest_log_batch(merged) -%}
+    {%- set base = rows_and_mark(merged) -%}
     {%- set pending = run_query(
         'select ' ~ ([
             "count_if(change_type <> 'truncate') as pending_rows",
             'count(distinct log_batch) as pending_batches',
             'timestampdiff(second, min(landed_at), current_timestamp()) / 86400 as pending_days',
         ] + key_ends(entity)) | join(', ')
-        ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ taken_in
+        ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch
         ~ (' and log_batch <= ' ~ published if published is not none else '')
     ).rows[0] -%}
-    {%- set due = {'cause': '', 'taken_in': taken_in, 'ends': {}} -%}
+    {%- set due = {'cause': '', 'taken_in': base.log_batch, 'ends': {}} -%}
     {%- for name in pending.keys() if name.startswith(('least ', 'greatest ')) -%}
         {%- do due.ends.update({name: pending[name] | string if pending[name] is not none else none}) -%}
     {%- endfor -%}
     {%- if pending.pending_batches | int -%}
-        {%- do due.update({'cause': _cause_of_compaction(rule, pending, merged)}) -%}
+        {%- do due.update({'cause': _cause_of_compaction(rule, pending, base.rows)}) -%}
+    {%- endif -%}
+    {%- if published is none -%}
+        {%- do _say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
     {%- endif -%}
     {{ return(due) }}
+{%- endmacro -%}
+
+{%- macro _say_what_is_pending(entity, pending_rows) -%}
+    {#- `highwater build` listens, and need not ask -#}
+    {%- do log(entity ~ ' leaves ' ~ pending_rows ~ ' changes pending') -%}
 {%- endmacro -%}
 
 {%- macro _compaction_rule() -%}
@@ -34,7 +42,7 @@
     {{ return(rule) }}
 {%- endmacro -%}
 
-{%- macro _cause_of_compaction(rule, pending, merged) -%}
+{%- macro _cause_of_compaction(rule, pending, base_rows) -%}
     {%- if rule is string -%}
         {{ return(rule) }}
     {%- endif -%}
@@ -43,13 +51,9 @@
         'pending_batches': pending.pending_batches | int,
         'pending_days': pending.pending_days | float,
     } -%}
-    {%- if 'base_rows' in rule or 'pending_percent' in rule -%}
-        {#- without a condition Delta counts by its log and reads no file -#}
-        {%- set base = run_query('select count(*) from ' ~ merged).rows[0][0] | int -%}
-        {%- do found.update({'pending_percent': found.pending_rows * 100 / base if base else 100}) -%}
-        {%- if rule.base_rows and base <= rule.base_rows -%}
-            {{ return('base_rows ' ~ rule.base_rows) }}
-        {%- endif -%}
+    {%- do found.update({'pending_percent': found.pending_rows * 100 / base_rows if base_rows else 100}) -%}
+    {%- if rule.base_rows and base_rows <= rule.base_rows -%}
+        {{ return('base_rows ' ~ rule.base_rows) }}
     {%- endif -%}
     {%- set reached = [] -%}
     {%- for part, value in found.items() if part in rule and value >= rule[part] -%}

@@ -2,7 +2,7 @@
     {%- set key = entity_key(arriving.entity) -%}
     {%- set columns = entity_columns(arriving.entity) | map(attribute='name') | list + contract_columns() -%}
     {%- if is_incremental() and not arriving.rows %}
-    -- nothing has arrived
+    {{ _has_nothing_new() }}
     select * from {{ this }}
     where false
     {%- elif not key %}

@@ -1,8 +1,9 @@
 {%- macro take_in(merged, changes, entity) -%}
-    {%- if _all_taken_in() in model.compiled_code -%}
+    {%- if _is_marked(_all_taken_in()) -%}
         {{ return("select 'nothing to take in'") }}
     {%- endif -%}
-    {%- set due = fromjson(modules.re.search('-- compaction: (.+)', model.compiled_code)[1]) -%}
+    {%- set due = fromjson(modules.re.search('(?m)^ *-- compaction: (.+)$', model.compiled_code)[1]) -%}
+    {%- set changes = '(\n' ~ model.compiled_code ~ '\n)' if _writes_by_itself() else changes -%}
     {{ _merge_into_base(merged, changes, entity, due) }}
 {%- endmacro -%}
 

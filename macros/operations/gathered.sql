@@ -48,12 +48,20 @@
     {{ statement.rows }}
 {%- endmacro -%}
 
-{%- macro _statements_of_parts(parts) -%}
-    {#- Of each part of the ledger its rows, some together in one statement. -#}
+{%- macro _statements_of_parts(parts, at_once=none) -%}
+    {#- Of each part its rows, some together in one statement; a part is of as many tables as it has conditions. -#}
+    {%- set at_once = at_once or _tables_at_once() -%}
     {%- set statements = [] -%}
-    {%- for some in parts | batch(_tables_at_once()) -%}
-        {%- set rows = some | map(attribute='rows') | join('\n\n    union all\n\n    ') -%}
-        {%- do statements.append({'where': some | map(attribute='where') | list, 'rows': rows}) -%}
+    {%- for part in parts -%}
+        {%- if statements and statements[-1].where | length + part.where | length <= at_once -%}
+            {%- do statements[-1].where.extend(part.where) -%}
+            {%- do statements[-1].rows.append(part.rows) -%}
+        {%- else -%}
+            {%- do statements.append({'where': part.where | list, 'rows': [part.rows]}) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- for statement in statements -%}
+        {%- do statement.update({'rows': statement.rows | join('\n\n    union all\n\n    ')}) -%}
     {%- endfor -%}
     {{ return(statements) }}
 {%- endmacro -%}
@@ -85,12 +93,17 @@
     {%- do run_query('delete from ' ~ _gathered_batches() ~ " where model = '" ~ model_name ~ "'") -%}
 {%- endmacro -%}
 
-{%- macro _keep_mark_of_feed(model_name, feed, declaration, landing_batch) -%}
-    {%- do run_query(
-        'insert into ' ~ _gathered_batches() ~ " replace where model = '" ~ model_name ~ "' and feed = '" ~ feed
-        ~ "' select '" ~ model_name ~ "', '" ~ feed ~ "', cast(null as string), '" ~ declaration ~ "', "
-        ~ landing_batch ~ 'L'
-    ) -%}
+{%- macro _keep_marks_of_feeds(model_name, marks) -%}
+    {%- set rows = [] -%}
+    {%- for mark in marks -%}
+        {%- do rows.append("('" ~ model_name ~ "', '" ~ mark.feed ~ "', null, '" ~ mark.declaration ~ "', " ~ mark.landing_batch ~ 'L)') -%}
+    {%- endfor -%}
+    {%- if rows -%}
+        {%- do run_query(
+            'insert into ' ~ _gathered_batches() ~ " replace where model = '" ~ model_name ~ "' and feed in ('"
+            ~ marks | map(attribute='feed') | join("', '") ~ "') values " ~ rows | join(', ')
+        ) -%}
+    {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _keep_marks_of_ledger(model_name, declaration='') -%}

@@ -15,7 +15,7 @@
     {%- set parts = [] -%}
     {%- for part in _news_of_ledger('late_changes') if part.table_name in horizons -%}
         {%- set rows = late_changes(part, horizons[part.table_name]) -%}
-        {%- do parts.append({'where': _batches_of_part(part), 'rows': rows}) -%}
+        {%- do parts.append({'where': [_batches_of_part(part)], 'rows': rows}) -%}
     {%- endfor -%}
     {%- do news.statements.extend(_statements_of_parts(parts)) -%}
     {{ return(news) }}

@@ -1,5 +1,6 @@
 {%- macro ledger_news(ledger, was_view) -%}
     {%- set news = {'before': [], 'statements': [], 'feeds': {}, 'unbuilt': []} -%}
+    {%- set parts = [] -%}
     {%- set recorded = _recorded_batches(ledger) -%}
     {%- set marks = _gathered_marks('ledger') -%}
     {%- for feed, tables in _tables_of_feeds().items() -%}
@@ -22,9 +23,10 @@
         {#- each log is read once here, so a statement takes more of them -#}
         {%- for some in asked | batch(2 * _tables_at_once()) -%}
             {%- set rows = ledger_rows(source(feed, tables[0][2]), some) -%}
-            {%- do news.statements.append({'where': some | map(attribute='where') | list, 'rows': rows}) -%}
+            {%- do parts.append({'where': some | map(attribute='where') | list, 'rows': rows}) -%}
         {%- endfor -%}
     {%- endfor -%}
+    {%- do news.statements.extend(_statements_of_parts(parts, 2 * _tables_at_once())) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
@@ -33,6 +35,7 @@
     {%- set has_waiting = news.statements or news.unbuilt -%}
     {%- set recorded = _recorded_batches(ledger) if has_waiting else {} -%}
     {%- set tables_of_feeds = _tables_of_feeds() -%}
+    {%- set marks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
         {%- set waiting = [] -%}
         {%- for entity, source_table, name in tables_of_feeds[feed]
@@ -40,9 +43,12 @@
             {%- do waiting.append(entity) -%}
         {%- endfor -%}
         {%- if not waiting -%}
-            {%- do _keep_mark_of_feed('ledger', feed, found.declaration, found.newest.values() | max) -%}
+            {%- do marks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- do _keep_marks_of_feeds('ledger', marks) -%}
+    {#- `highwater build` listens, and need not ask logs what the ledger lacks -#}
+    {%- do log('the ledger has what the logs have') -%}
 {%- endmacro -%}
 
 {%- macro _recorded_batches(ledger) -%}

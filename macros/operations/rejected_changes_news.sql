@@ -2,7 +2,7 @@
     {%- set news = {'before': [], 'statements': [], 'of_ledger': _news_of_ledger('rejected_changes')} -%}
     {%- set parts = [] -%}
     {%- for part in news.of_ledger if part.rejected > 0 -%}
-        {%- do parts.append({'where': _batches_of_part(part), 'rows': _rejected_rows(part)}) -%}
+        {%- do parts.append({'where': [_batches_of_part(part)], 'rows': _rejected_rows(part)}) -%}
     {%- endfor -%}
     {%- for statement in _statements_of_parts(parts) -%}
         {%- do news.statements.append({'where': statement.where, 'rows': _with_what_to_do(statement.rows)}) -%}

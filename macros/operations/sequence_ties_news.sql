@@ -2,7 +2,7 @@
     {%- set parts = [] -%}
     {#- ledgers of earlier versions did not count the ties of old keys -#}
     {%- for part in _news_of_ledger('sequence_ties') if part.tied > 0 or was_view -%}
-        {%- do parts.append({'where': _batches_of_part(part), 'rows': _tied_rows(part)}) -%}
+        {%- do parts.append({'where': [_batches_of_part(part)], 'rows': _tied_rows(part)}) -%}
     {%- endfor -%}
     {{ return({'before': [], 'statements': _statements_of_parts(parts)}) }}
 {%- endmacro -%}

@@ -11,7 +11,7 @@
     {%- set parts = [] -%}
     {%- for part in of_ledger if entity_key(part.table_name) -%}
         {%- if part.rejected > 0 -%}
-            {%- do parts.append({'where': _batches_of_part(part), 'rows': _stale_rows(part)}) -%}
+            {%- do parts.append({'where': [_batches_of_part(part)], 'rows': _stale_rows(part)}) -%}
         {%- endif -%}
         {%- if part.table_name in listed -%}
             {%- do news.asked.append(part) -%}

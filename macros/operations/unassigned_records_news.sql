@@ -1,6 +1,7 @@
 {%- macro unassigned_records_news(unassigned, was_view) -%}
     {%- set news = {'before': [], 'statements': [], 'feeds': {}} -%}
     {%- set marks = _gathered_marks('unassigned_records') -%}
+    {%- set parts = [] -%}
     {%- for feed, tables in _tables_of_feeds().items() -%}
         {%- set raw_table = source(feed, tables[0][2]) -%}
         {%- set declared = tables | map(attribute=1) | list -%}
@@ -16,19 +17,22 @@
         {%- set names = newest.keys() | reject('in', declared) | list -%}
         {%- for some in names | batch(50) -%}
             {%- set where = 'landing_batch > ' ~ upto ~ ' and ' ~ _is_one_of('source_table', some) -%}
-            {%- do news.statements.append({
+            {%- do parts.append({
                 'where': ["feed = '" ~ feed ~ "' and " ~ where],
                 'rows': _unassigned_rows(raw_table, where),
             }) -%}
         {%- endfor -%}
     {%- endfor -%}
+    {%- do news.statements.extend(_statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _unassigned_records_gathered(unassigned, news) -%}
+    {%- set marks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
-        {%- do _keep_mark_of_feed('unassigned_records', feed, found.declaration, found.newest.values() | max) -%}
+        {%- do marks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
     {%- endfor -%}
+    {%- do _keep_marks_of_feeds('unassigned_records', marks) -%}
 {%- endmacro -%}
 
 {%- macro _forget_declared(unassigned, feed, declared) -%}

@@ -1,5 +1,6 @@
 """The `highwater` command."""
 
+import contextlib
 import sys
 
 import click
@@ -55,42 +56,52 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
         feeds from landing.
     Raises: what leaves nothing that the others could do either: Java has ended, or a disk is full.
     """
-    from highwater.add_table import declaring
     from highwater.formats import FORMATS
-    from highwater.landing import changed_file, land
+    from highwater.landing import land_all
+    from highwater.tables import named
 
-    failures, newest, changed = [], {}, []
-    for feed in feeds.values():
-        try:
-            with doing(f"landing {feed.name}"):
-                landed = land(spark, feed)
-        except Exception as error:
-            failures.append(trouble_of_one(error))
-            click.echo(f"{feed.name}: failed")
-            continue
-        newest[feed.name] = landed.newest
-        if FORMATS[feed.format].is_delivered:
-            click.echo(str(landed))
-        if landed.is_gone:
-            click.echo(f"warning: the folder {feed.name}/, of which files have landed, is not there any more", err=True)
-        if landed.gone_back:
-            click.echo(f"warning: {landed.gone_back}", err=True)
-        for file in landed.changed:
-            changed.append(changed_file(feed, file))
-            click.echo(f"warning: {changed[-1]}", err=True)
-        for folder in landed.undeclared:
-            click.echo(
-                f"warning: {feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
-                f"Declare it with: {declaring(feed.name, folder)}",
-                err=True,
-            )
-        for name, (table, first) in landed.second.items():
-            click.echo(
-                f"warning: {feed.name}: records of the table {_in_words(table)} are in unassigned_records, for "
-                f"{_in_words(first)} has its name. Declare it with: {declaring(feed.name, name)}",
-                err=True,
-            )
+    failures, newest, changed, idle = [], {}, [], []
+    with contextlib.closing(land_all(spark, feeds.values())) as landings:
+        for feed, landed in landings:
+            if isinstance(landed, Exception):
+                failures.append(trouble_of_one(landed))
+                click.echo(f"{feed.name}: failed")
+                continue
+            newest[feed.name] = landed.newest
+            changed += _tell_landed(feed, landed)
+            if FORMATS[feed.format].is_delivered and not landed.files:
+                idle.append(feed.name)
+    if idle:
+        click.echo(f"{named(idle)}: nothing new")
     return newest, changed, failures
+
+
+def _tell_landed(feed, landed) -> list[str]:
+    """Print what became of a feed; return what to do about its files that have changed."""
+    from highwater.add_table import declaring
+    from highwater.landing import changed_file
+
+    if landed.files:
+        click.echo(str(landed))
+    if landed.is_gone:
+        click.echo(f"warning: the folder {feed.name}/, of which files have landed, is not there any more", err=True)
+    if landed.gone_back:
+        click.echo(f"warning: {landed.gone_back}", err=True)
+    for file in landed.changed:
+        click.echo(f"warning: {changed_file(feed, file)}", err=True)
+    for folder in landed.undeclared:
+        click.echo(
+            f"warning: {feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
+            f"Declare it with: {declaring(feed.name, folder)}",
+            err=True,
+        )
+    for name, (table, first) in landed.second.items():
+        click.echo(
+            f"warning: {feed.name}: records of the table {_in_words(table)} are in unassigned_records, for "
+            f"{_in_words(first)} has its name. Declare it with: {declaring(feed.name, name)}",
+            err=True,
+        )
+    return [changed_file(feed, file) for file in landed.changed]
 
 
 def _in_words(table) -> str:
@@ -120,8 +131,9 @@ def land(feeds, skip):
 
 @commands.command(context_settings={"ignore_unknown_options": True})
 @click.option("--hold", is_flag=True, help="Publish a group of tables only when its checks have passed.")
+@click.option("--verbose", is_flag=True, help="Print dbt's own log, a line for everything that it begins and ends.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def build(hold, arguments):
+def build(hold, verbose, arguments):
     """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
 
     ARGUMENTS are for example `--select +orders`; `highwater dbt build --help` lists them.
@@ -130,7 +142,8 @@ def build(hold, arguments):
     landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
     builds everything in any case.
     """
-    from highwater import dbt, last_build, publish, rejections
+    from highwater import dbt, last_build, progress, publish, rejections
+    from highwater.add_table import logged_tables
     from highwater.landing import require_landing_folder
     from highwater.new_fields import add_new_fields
     from highwater.project import lease
@@ -164,14 +177,18 @@ def build(hold, arguments):
                 raise CheckError("\n".join(undecided))
             return
         last_build.forget()
-        if hold:
-            status, withheld = publish.build_held(session(), list(arguments))
-        else:
-            selected = last_build.selection(found) if found is not None and not arguments else []
-            if selected:
-                click.echo(_what_is_built(declared, found))
-            status, withheld = dbt.run(["build", *selected, *(arguments or dbt.CHECKS_OF_DATA_ONLY)]), []
-        rejected, troubles = rejections.of_build(session(), dbt.appended) if status < 2 else ([], [])
+        dbt.begin()
+        with contextlib.nullcontext() if verbose else progress.shown(entity for entity, _ in logged_tables()):
+            if hold:
+                status, withheld = publish.build_held(session(), list(arguments))
+            else:
+                selected = last_build.selection(found) if found is not None and not arguments else []
+                if selected:
+                    click.echo(_what_is_built(declared, found))
+                status, withheld = dbt.run(["build", *selected, *(arguments or dbt.CHECKS_OF_DATA_ONLY)]), []
+        rejected, troubles = (
+            rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if status < 2 else ([], [])
+        )
         troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
         if status or withheld:
             for line in [*(f"{r.entity}: {line}" for r in rejected for line in rejections.lines_of(r)), *troubles]:
@@ -179,7 +196,9 @@ def build(hold, arguments):
             if withheld:
                 raise CheckError("\n".join(withheld))
             sys.exit(status)
-        words, untold, counts = last_build.summary(session(), rejected, last if is_same else None)
+        words, untold, counts = last_build.summary(
+            session(), rejected, last if is_same else None, dbt.pending, bool(dbt.recorded)
+        )
         click.echo("\n" + words)
         undecided += [*dbt.waiting.values(), *troubles, *untold]
         if undecided:

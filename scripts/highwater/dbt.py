@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from highwater import progress
 from highwater.faults import java_has_ended, masked, without_trace, write_down
 from highwater.printable import ShownStream, printable
 
@@ -22,21 +23,38 @@ CHECKS_OF_DATA_ONLY = [*WITHOUT_UNIT_TESTS, "--exclude", TESTS_OF_MACROS]
 waiting: dict[str, str] = {}
 # the first batch of each log that they appended, by table
 appended: dict[str, int] = {}
+# how many applied changes it has left pending, by table
+pending: dict[str, int] = {}
+# whether the ledger has been built behind the logs
+recorded: list[str] = []
+
+
+def begin() -> None:
+    """Forget what earlier invocations of this process have said."""
+    for heard in (waiting, appended, pending, recorded):
+        heard.clear()
 
 
 def hear(event) -> None:
-    """Keep what a log says by dbt's events: that its table waits (macro later_baselines), which batch it appends.
+    """Keep what macros say by dbt's events: tables wait, append a batch, leave changes pending; the ledger is built.
 
     From the first event of an invocation on, the terminal gets reasons in place of traces.
     """
     if event.info.name == "MainReportVersion":
         _shorten_what_is_printed()
+    if progress.current():
+        progress.current().hear(event)
     said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) waits: ", event.data.msg)
     if said:
         waiting[said[1]] = event.data.msg
-    said = event.info.name == "JinjaLogDebug" and re.fullmatch(r"(\w+) appends batch (\d+) of its log", event.data.msg)
-    if said:
+    if event.info.name != "JinjaLogDebug":
+        return
+    if said := re.fullmatch(r"(\w+) appends batch (\d+) of its log", event.data.msg):
         appended.setdefault(said[1], int(said[2]))
+    if said := re.fullmatch(r"(\w+) leaves (\d+) changes pending", event.data.msg):
+        pending[said[1]] = int(said[2])
+    if event.data.msg == "the ledger has what the logs have":
+        recorded.append(event.data.msg)
 
 
 def _shorten_what_is_printed() -> None:
@@ -72,6 +90,7 @@ def set_defaults() -> None:
     """Set dbt's environment where the user has not: the project's profile, and dbt-expectations if it is here."""
     os.environ.setdefault("DBT_PROFILES_DIR", "profiles")
     os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+    os.environ.setdefault("DBT_USE_COLORS", str(sys.stdout.isatty()))
     if "HIGHWATER_DBT_EXPECTATIONS" not in os.environ and Path("dbt_packages/dbt_expectations").exists():
         os.environ["HIGHWATER_DBT_EXPECTATIONS"] = "installed"
 
@@ -88,6 +107,8 @@ def run(arguments: list[str]) -> int:
     from dbt_common.exceptions import DbtBaseException
 
     set_defaults()
+    if progress.current():
+        arguments = ["--quiet", *arguments]
     with contextlib.redirect_stdout(ShownStream(sys.stdout)):
         result = dbtRunner(callbacks=[hear]).invoke(arguments)
     if result.exception is not None:

@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 
@@ -24,13 +25,15 @@ from pyarrow import compute, fs
 
 from highwater import readers, records
 from highwater.errors import CheckError, UsageError
+from highwater.faults import doing
 from highwater.feeds import Feed, sql_text
 from highwater.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
-from highwater.landings import gone_back, newest_landing, note_landing
+from highwater.landings import gone_back, newest_landing, note_landing, note_nothing_new, nothing_new
 from highwater.listing import Found, files_below, filesystem, folders_in, is_missing
 from highwater.printable import printable
 from highwater.project import require_space
 from highwater.records import CountedStream, Table, TableNames, UnreadableFile, names_of_table, owner_of, table_name
+from highwater.tables import THREADS
 
 BATCH_BYTES = 1024**3
 BATCH_FILES = 10_000
@@ -76,6 +79,7 @@ ENTRIES = pyarrow.schema(
     ]
 )
 
+_BAR = threading.Lock()
 UNREADABLE = "HIGHWATER_UNREADABLE"
 
 
@@ -147,6 +151,11 @@ def delivered_files(feed: Feed) -> list[DeliveredFile]:
         positions = _export_positions(feed, folders, [file for file in files if not file.problem])
         found += [_delivered(feed, table, file, positions.get(str(file.below), NOWHERE)) for file in files]
     return list({file.source_file: file for file in found}.values())
+
+
+def _digest(files: list[DeliveredFile]) -> str:
+    """Return what tells a listing of files from any other."""
+    return hashlib.sha256(repr(files).encode(errors="surrogateescape")).hexdigest()
 
 
 def _delivered(feed: Feed, table: str | None, file: Found, declared: tuple) -> DeliveredFile:
@@ -469,16 +478,18 @@ def _micros(moment: datetime) -> int:
 
 def new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
     """Return the files of a feed that lie in its folder and have not landed, and those that have changed since."""
-    return _new_and_changed(feed, _known_files(spark, feed))
+    return _new_and_changed(feed, delivered_files(feed), _known_files(spark, feed))
 
 
-def _new_and_changed(feed: Feed, known: dict) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
+def _new_and_changed(
+    feed: Feed, delivered: list[DeliveredFile], known: dict
+) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
     """Return the files that have not landed, also what cannot be read, and those that have changed since they landed.
 
     What cannot be read has no hash, so what was left out as such is known by that.
     """
     new, changed = [], []
-    for file in delivered_files(feed):
+    for file in delivered:
         entry = known.get(file.source_file)
         if entry is None or (file.problem and entry["file_hash"] is not None):
             new.append(file)
@@ -551,8 +562,8 @@ def append(frame, feed: Feed, number: int, at: datetime) -> None:
 
 @contextmanager
 def _progress(spark, label: str):
-    """Show how many tasks of the running batch are done, where a person is watching."""
-    if not sys.stderr.isatty():
+    """Show how many tasks of a running batch are done, where a person is watching; of batches side by side, of one."""
+    if not sys.stderr.isatty() or not _BAR.acquire(blocking=False):
         yield
         return
     from rich.console import Console
@@ -579,6 +590,7 @@ def _progress(spark, label: str):
         finally:
             done.set()
             thread.join()
+            _BAR.release()
 
 
 def create_raw_table(spark, feed: Feed) -> None:
@@ -596,9 +608,15 @@ def land(spark, feed: Feed) -> Landed:
     """
     started = time.monotonic()
     result = Landed(feed.name)
+    delivered = delivered_files(feed)
+    listing = _digest(delivered)
+    result.undeclared = undeclared_folders(feed)
+    if landing := nothing_new(feed, listing):
+        result.newest, result.is_gone = landing, any(landing) and is_gone(feed)
+        return result
     create_raw_table(spark, feed)
     known = _known_files(spark, feed)
-    new, changed = _new_and_changed(feed, known)
+    new, changed = _new_and_changed(feed, delivered, known)
     _refuse_what_cannot_be_read(feed, new)
     result.is_gone = bool(known) and is_gone(feed)
     result.newest = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(0, 0))
@@ -607,7 +625,6 @@ def land(spark, feed: Feed) -> Landed:
     names_tables = feed.options.table_in_records
     owners, keeps_owners = _owners(spark, feed, result.newest[0]) if new and names_tables else ({}, False)
     result.changed = [file.source_file for file in changed]
-    result.undeclared = undeclared_folders(feed)
     for batch in _batches(new):
         require_space(sum(file.size for file in batch), f"landing {feed.name}")
         number, at = _batch_after(*last)
@@ -616,8 +633,51 @@ def land(spark, feed: Feed) -> Landed:
         if names_tables:
             result.second = _second_tables(feed, owners)
         result.files += len(batch)
+    if not changed and not result.gone_back:
+        note_nothing_new(feed, listing, result.newest)
     result.seconds = time.monotonic() - started
     return result
+
+
+def land_all(spark, feeds: Iterable[Feed]) -> Iterator[tuple[Feed, Landed | Exception]]:
+    """Land the new files of feeds, some side by side; those that bring records of one table, one after the other.
+
+    So which record came first is never chance.
+
+    Yields: each feed, in the order given, with what land returned or raised.
+    """
+    from highwater.add_table import logged_tables  # it reads the declarations of feeds
+
+    feeds = list(feeds)
+    together = {feed.name: [feed] for feed in feeds}
+    for _, sources in logged_tables():
+        of_table = [together[name] for name, _ in sources if name in together]
+        for other in of_table[1:]:
+            if other is not of_table[0]:
+                of_table[0].extend(other)
+                together |= {feed.name: of_table[0] for feed in other}
+    groups = {id(group): sorted(group, key=feeds.index) for group in together.values()}
+    threads = ThreadPoolExecutor(THREADS)
+    landing = {id: threads.submit(_land_group, spark, group) for id, group in groups.items()}
+    try:
+        for feed in feeds:
+            yield feed, landing[id(together[feed.name])].result()[feed.name]
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        if not all(future.done() for future in landing.values()):  # Ctrl-C, or a full disk
+            with suppress(Exception):
+                spark.sparkContext.cancelAllJobs()
+
+
+def _land_group(spark, feeds: list[Feed]) -> dict[str, Landed | Exception]:
+    landed = {}
+    for feed in feeds:
+        try:
+            with doing(f"landing {feed.name}"):
+                landed[feed.name] = land(spark, feed)
+        except Exception as error:
+            landed[feed.name] = error
+    return landed
 
 
 def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_owners: bool, beside=None) -> int:
@@ -761,7 +821,7 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     if feed is None:
         raise UsageError(f"{shown}: no feed of that name; files are named <feed>/<path below its folder>.")
     create_raw_table(spark, feed)
-    new, changed = _new_and_changed(feed, _known_files(spark, feed))
+    new, changed = new_and_changed(spark, feed)
     files = {name: file for file in new + changed for name in (printable(file.source_file), file.source_file)}
     if source_file not in files:
         raise UsageError(f"{shown} is not waiting: it has landed or was skipped, or there is no such file.")

@@ -43,10 +43,37 @@ def note_landing(feed: Feed, landing: Landing) -> None:
     _write(feed, max(landing, _landing_in(note)), note.get("logs"))
 
 
-def _write(feed: Feed, landing: Landing, logs: dict | None) -> None:
+def note_nothing_new(feed: Feed, listing: str, landing: Landing) -> None:
+    """Note that all of a listing has landed, as its raw table is now, so that the next landing need not ask it.
+
+    Arguments:
+        listing: what tells it from any other. landing: the newest one of the raw table.
+    """
+    note = read_state(_note_of(feed.name))
+    nothing_new = {"listing": listing, "raw": newest_commit("raw", feed.name), "landing": landing}
+    _write(feed, max(landing, _landing_in(note)), note.get("logs"), nothing_new)
+
+
+def nothing_new(feed: Feed, listing: str) -> Landing | None:
+    """Return the newest landing of a raw table where all of a listing is known to have landed in it; None: ask it.
+
+    A table that went back, was restored or written by anybody since has another newest commit.
+
+    Arguments:
+        listing: as it was noted.
+    """
+    noted = read_state(_note_of(feed.name)).get("nothing_new")
+    now = {"listing": listing, "raw": newest_commit("raw", feed.name)}
+    if not isinstance(noted, dict) or now["raw"] is None or {name: noted.get(name) for name in now} != now:
+        return None
+    return tuple(noted["landing"])
+
+
+def _write(feed: Feed, landing: Landing, logs: dict | None, nothing_new: dict | None = None) -> None:
     number, landed = landing
+    note = {"number": number, "landed": landed, "logs": logs or {}}
     _note_of(feed.name).parent.mkdir(parents=True, exist_ok=True)
-    write_whole(_note_of(feed.name), json.dumps({"number": number, "landed": landed, "logs": logs or {}}))
+    write_whole(_note_of(feed.name), json.dumps(note | ({"nothing_new": nothing_new} if nothing_new else {})))
 
 
 def newest_landing(spark, feed: Feed, in_raw: Landing) -> Landing:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from highwater.feeds import Feed
@@ -23,6 +23,7 @@ NEWER = """
     from lake.`{table}_changes` where {newer}
 """
 
+NOTHING_NEWER = {"read": 0, "tied": 0, "rejected": 0}
 RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
@@ -129,13 +130,18 @@ def forget() -> None:
 
 
 def summary(
-    spark, rejected_now: Iterable[Rejected] = (), record: dict | None = None
+    spark,
+    rejected_now: Iterable[Rejected] = (),
+    record: dict | None = None,
+    left_pending: Mapping[str, int] | None = None,
+    is_recorded: bool = False,
 ) -> tuple[str, list[str], dict[str, dict]]:
     """Return what is where after a build, a line for each entity, and what to type next.
 
     Arguments:
         rejected_now: what the build rejected; lines below its entity's say it.
         record: of the last build of the same project; tables that are as it left them are not counted again.
+        left_pending: what the build has said of that, by entity. is_recorded: the ledger has what the logs have.
     Returns: the words, which of their lines say that something could not be asked, a damaged table for example, and
         what was counted, by entity.
     """
@@ -160,7 +166,14 @@ def summary(
     ledger = defaultdict(list)
     for row in asked("ledger", figures, "group by table_name, feed"):
         ledger[row.table_name].append(row)
-    count = by_itself(lambda table: _count(spark, table, tables[table], ledger.get(table, [])), "the rows of {}")
+
+    def counted_now(table: str) -> dict[str, int]:
+        now = {"now": spark.sql(f"select count(*) from lake.`{table}`").first()[0]}
+        told = (left_pending or {}).get(table)
+        newer = NOTHING_NEWER if is_recorded else _newer(spark, table, tables[table], ledger.get(table, []))
+        return now | {"pending": pending_changes(spark, table) if told is None else told} | newer
+
+    count = by_itself(counted_now, "the rows of {}")
     counts = _unchanged_counts(record) if record else {}
     others = [table for table in tables if table not in counts]
     counts |= dict(zip(others, of_each(others, count, "counting rows"), strict=True))
@@ -248,13 +261,11 @@ def _asked(spark, table: str, columns: str, rest: str) -> list:
     return spark.sql(f"select {columns} from lake.{table} {rest}").collect()
 
 
-def _count(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> dict[str, int]:
-    """Return an entity's rows now, its pending changes, and what its log has and the ledger not yet."""
-    now = spark.sql(f"select count(*) from lake.`{table}`").first()[0]
-    pending = pending_changes(spark, table)
+def _newer(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> dict[str, int]:
+    """Return what an entity's log has and the ledger not yet."""
     newest = {feed: 0 for feed, _ in feeds} | {row.feed: row.batch for row in recorded}
     newer = " or ".join(f"(feed = '{feed}' and landing_batch > {batch})" for feed, batch in newest.items())
-    return {"now": now, "pending": pending} | spark.sql(NEWER.format(table=table, newer=newer)).first().asDict()
+    return spark.sql(NEWER.format(table=table, newer=newer)).first().asDict()
 
 
 def _replayed(spark, feeds: set[str]) -> dict[str, dict[str, int] | Trouble]:

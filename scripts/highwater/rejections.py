@@ -156,12 +156,16 @@ def check_thresholds() -> None:
             threshold_of(path.stem.removesuffix("_changes"))
 
 
-def of_build(spark, log_batches: dict[str, int]) -> tuple[list[Rejected], list[str]]:
+def of_build(spark, log_batches: dict[str, int], is_recorded: bool = False) -> tuple[list[Rejected], list[str]]:
     """Return what a build rejected, of each table that it rejected something of, and what could not be asked.
 
     Arguments:
-        log_batches: by entity, the first batch of its log that the build appended.
+        log_batches: by entity, the first batch of its log that the build appended. is_recorded: the ledger has counted
+        those batches, so a log in which it has counted no rejected record need not be asked.
     """
+    if is_recorded:
+        counted = spark.sql("select table_name from lake.ledger group by table_name having sum(rejected) > 0").collect()
+        log_batches = {row.table_name: log_batches[row.table_name] for row in counted if row.table_name in log_batches}
     ask = by_itself(lambda entity: _of_table(spark, entity, log_batches[entity]), "what was rejected of {}")
     found = of_each(sorted(log_batches), ask, "asking what was rejected")
     untold = [answer.sentence for answer in found if isinstance(answer, Trouble)]

@@ -114,6 +114,12 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
     if arguments[0] == "sql":
         return 0, json.dumps([list(row) for row in session().sql(arguments[1]).collect()], default=str)
+    if arguments[0] == "statements":
+        import fleet
+
+        with fleet.statements_seen() as seen:
+            code, shown = _run(arguments[1:])
+        return code, json.dumps(seen) if code == 0 else shown
     with open(os.environ["HIGHWATER_SHOWN"], "w+") as shown:
         for number in (1, 2):
             os.dup2(shown.fileno(), number)

@@ -53,7 +53,7 @@ def ask(project, tmp_path, sql):
 def build(project, tmp_path, killed_after=None, waiting_for=""):
     """Run `highwater build`; kill it so many seconds after its output holds a word. Return whether it was killed."""
     process = subprocess.Popen(
-        [*HIGHWATER, "build"],
+        [*HIGHWATER, "build", "--verbose"],
         cwd=project,
         env=environment(project, tmp_path),
         stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@ import io
 import os
 import shlex
 import shutil
+import time
 from contextlib import contextmanager
 
 import pyarrow
@@ -15,7 +16,8 @@ import yaml
 from highwater import landing
 from highwater.cli import _land
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import declared_feeds
+from highwater.feeds import Feed, declared_feeds
+from highwater.formats import ReadOptions
 from highwater.printable import UNPRINTABLE
 from workshop import change
 
@@ -61,6 +63,43 @@ def test_files_land_once_with_true_lines_and_exact_bytes(workshop):
     again = workshop.land(FEED)[FEED]
     assert (again.files, str(again)) == (0, f"{FEED}: nothing new")
     assert workshop.version(f"raw.{FEED}") == version
+
+
+def test_a_feed_with_nothing_new_is_not_asked_until_its_table_is_another(workshop, monkeypatch):
+    workshop.deliver(TABLE, "idle.json", b"{}\n")
+    newest = workshop.land(FEED)[FEED].newest
+    with monkeypatch.context() as patched:
+        patched.setattr(landing, "_known_files", None)
+        again = workshop.land(FEED)[FEED]
+        assert (again.files, again.newest) == (0, newest)
+        path = workshop.deliver(TABLE, "another.json", b"{}\n")
+        with pytest.raises(TypeError):
+            workshop.land(FEED)
+        path.unlink()
+    # whoever changed it: what it lacks lands again
+    workshop.spark.sql(f"delete from raw.{FEED} where source_file = '{FEED}/{TABLE.split('.')[1]}/idle.json'")
+    assert workshop.land(FEED)[FEED].files == 1
+
+
+def test_feeds_of_one_table_land_one_after_the_other(workshop, monkeypatch):
+    """Others may land side by side; each has its answer, or its error, in the order asked for."""
+    landed, logs = [], [("orders", [("a", "x"), ("c", "x")]), ("lines", [("c", "y"), ("e", "y")])]
+    monkeypatch.setattr("highwater.add_table.logged_tables", lambda: logs)
+
+    def land(spark, feed):
+        if feed.name == "c":
+            time.sleep(0.2)
+            raise ValueError("c")
+        landed.append(feed.name)
+        return feed.name
+
+    monkeypatch.setattr(landing, "land", land)
+    feeds = [Feed(name, "changes", ("t",), "folder", ReadOptions("json")) for name in "abcde"]
+    answers = list(landing.land_all(workshop.spark, feeds))
+    assert [feed.name for feed, _ in answers] == list("abcde")
+    assert [answer for feed, answer in answers if feed.name != "c"] == list("abde")
+    assert str(answers[2][1]) == "c" and answers[2][1].doing == "landing c"
+    assert landed.index("a") < landed.index("e") and landed.index("b") < landed.index("e")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -94,6 +96,12 @@ class Fleet:
         )
         return said, [table for table in self.tables if f"{table}_changes" in ran]
 
+    def statements(self) -> list[str]:
+        """Build; return what was sent to Spark for it."""
+        code, seen = self.commands.run("statements", "build")
+        assert code == 0, seen[-3000:]
+        return json.loads(seen)
+
     def rows(self) -> list:
         """What all tables and the ledger hold."""
         return [self.commands.rows(ROWS.format(name)) for name in [*self.tables, "ledger", "unassigned_records"]]
@@ -122,6 +130,10 @@ def test_only_tables_with_news_are_built(fleet):
     fleet.deliver(second, 1)
     said, ran = fleet.build()
     assert ran == [second] and "Something has landed for 1 of 3 declared tables" in said
+    # a line a table in place of dbt's log, which is there when asked for
+    assert re.search(rf"^{second}: staging [\d.]+ s, log [\d.]+ s, base [\d.]+ s, view [\d.]+ s$", said, re.M)
+    assert re.search(r"^\d+ models built, \d+ tests passed, in \d+ s$", said, re.M)
+    assert "OK created" not in said and "\x1b" not in said and len(said.splitlines()) < 40
     narrow, lines = fleet.rows(), fleet.lines(said)
     assert len(lines) == 3
     # the same as a build of everything, which is what it is compared with
@@ -142,6 +154,32 @@ def test_only_tables_with_news_are_built(fleet):
     fleet.commands.rows(f"drop table lake.{third}_merged")
     said, ran = fleet.build()
     assert ran == fleet.tables and fleet.rows()[:3] == before[:3]
+
+
+# a table that changed, beside its tests and what does nothing: what dbt sends for itself is counted too
+BUDGET = {"_changes": 9, "_merged": 4, "": 3, "landing and summary": 2}
+
+
+@pytest.mark.long
+def test_statements_are_counted(fleet):
+    """A table that changed costs so many, one that did not none, and a build with nothing new none at all."""
+    first, second, third = fleet.tables
+    fleet.build()
+    assert fleet.statements() == []
+    for batch in (7, 8):
+        fleet.deliver(second, batch)
+        seen = fleet.statements()
+    assert not [text for text in seen if first in text or third in text]
+    spent = Counter()
+    for text in seen:
+        node = re.search(r'"node_id": "(\w+)\.\w+\.(\w+)', text)
+        if second not in text or re.search(r"\*/\s*select '[^']*'\s*$", text):
+            continue
+        if node is None:
+            spent["landing and summary"] += 1
+        elif node[1] == "model" and second in node[2]:
+            spent[node[2].partition(second)[2]] += 1
+    assert dict(spent) == BUDGET
 
 
 @pytest.mark.soak

@@ -1,0 +1,24 @@
+{% macro get_insert_into_sql(source_relation, target_relation) %}
+    {%- if _is_marked(_has_nothing_new()) -%}
+        {{ return("select 'nothing has arrived'") }}
+    {%- endif -%}
+    {%- set columns = adapter.get_columns_in_relation(target_relation) | map(attribute='quoted') | join(', ') -%}
+    insert into table {{ target_relation }}
+    {%- if _writes_by_itself() %}
+    select {{ columns }} from (
+    {{ model.compiled_code }}
+    )
+    {%- else %}
+    select {{ columns }} from {{ source_relation }}
+    {%- endif %}
+{% endmacro %}
+
+{%- macro _has_nothing_new() -%}
+    {#- The mark of a log that nothing has arrived for. -#}
+    {{ return('-- nothing has arrived') }}
+{%- endmacro -%}
+
+{%- macro _is_marked(mark) -%}
+    {#- A line of the SQL says it, and no name or value in it. -#}
+    {{ return(modules.re.search('(?m)^ *' ~ mark ~ '$', model.compiled_code) is not none) }}
+{%- endmacro -%}

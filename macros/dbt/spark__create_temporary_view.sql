@@ -6,7 +6,7 @@
 {% endmacro %}
 
 {%- macro _writes_by_itself() -%}
+    {%- set is_one_statement = config.get('incremental_strategy') == 'append' or 'merged' in config.get('meta', {}) -%}
     {#- what a schema change is found by is the view -#}
-    {%- set keeps_columns = config.get('on_schema_change', 'ignore') == 'ignore' -%}
-    {{ return(keeps_columns and (config.get('incremental_strategy') == 'append' or 'merged' in config.get('meta', {}))) }}
+    {{ return(is_one_statement and model.language == 'sql' and config.get('on_schema_change', 'ignore') == 'ignore') }}
 {%- endmacro -%}

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 RELIED_ON = {
-    # replaced by macros/dbt/spark__get_merge_sql.sql, which hands other models to it
+    # replaced by macros/dbt/spark__get_merge_sql.sql, which hands other models to it, and get_insert_into_sql.sql
     "materializations/incremental/strategies.sql": "4e812c7c6a2b1467",
     # decides when the merge macro is called, and names its temporary views
     "materializations/incremental/incremental.sql": "b80bded347a2fd2a",
-    # has the macro that macros/dbt/spark__create_view_as.sql replaces for views that are there
+    # has those that macros/dbt/spark__create_view_as.sql replaces for views that are there, and
+    # spark__create_temporary_view.sql for models that are written by one statement
     "adapters.sql": "ebdb98af28528bd8",
     # has those that macros/dbt/spark__reset_csv_table.sql and spark__load_csv_rows.sql replace
     "materializations/seed.sql": "64c773ac33adb4ed",
@@ -43,4 +44,20 @@ def test_other_models_get_the_merge_of_dbt(workshop):
     for expected in ("v1", "v2"):
         workshop.build("plain_merge", command="run")
         assert workshop.rows("select k, v from plain_merge") == [(1, expected)]
+    path.unlink()
+
+
+@pytest.mark.parametrize("on_schema_change", ["ignore", "append_new_columns"])
+def test_other_models_are_appended_to_as_by_dbt(workshop, on_schema_change):
+    path = workshop.folder / f"models/plain_{on_schema_change}.sql"
+    path.write_text(
+        f"{{{{ config(materialized='incremental', incremental_strategy='append', file_format='delta', "
+        f"on_schema_change='{on_schema_change}') }}}}\n"
+        "with rows as (select {{ '2 as k, true as is_new' if is_incremental() else '1 as k' }})\n"
+        "select * from rows -- and nothing else\n"
+    )
+    for _ in range(2):
+        workshop.build(path.stem, command="run")
+    found = workshop.rows(f"select * from {path.stem} order by k")
+    assert found == ([(1,), (2,)] if on_schema_change == "ignore" else [(1, None), (2, True)])
     path.unlink()

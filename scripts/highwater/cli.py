@@ -177,7 +177,7 @@ def build(hold, verbose, arguments):
                 raise CheckError("\n".join(undecided))
             return
         last_build.forget()
-        dbt.begin()
+        dbt.begin(is_same)
         with contextlib.nullcontext() if verbose else progress.shown(entity for entity, _ in logged_tables()):
             if hold:
                 status, withheld = publish.build_held(session(), list(arguments))

@@ -29,8 +29,13 @@ pending: dict[str, int] = {}
 recorded: list[str] = []
 
 
-def begin() -> None:
-    """Forget what earlier invocations of this process have said."""
+def begin(is_same: bool) -> None:
+    """Forget what earlier invocations of this process have said.
+
+    Arguments:
+        is_same: the project is that of the last build; a macro asks (spark__create_view_as).
+    """
+    os.environ["HIGHWATER_PROJECT"] = "as it was" if is_same else "changed"
     for heard in (waiting, appended, pending, recorded):
         heard.clear()
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 from highwater.feeds import Feed
@@ -35,7 +36,8 @@ def fingerprint(arguments: list[str]) -> str:
         arguments: those of dbt.
     """
     digest = hashlib.sha256()
-    digest.update(json.dumps([arguments, os.environ.get("HIGHWATER_DBT_EXPECTATIONS")]).encode())
+    versions = [version(package) for package in ("pyspark", "dbt-core", "dbt-spark")]
+    digest.update(json.dumps([arguments, versions, os.environ.get("HIGHWATER_DBT_EXPECTATIONS")]).encode())
     for name in INPUTS:
         paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
         for path in paths:

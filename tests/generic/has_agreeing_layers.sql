@@ -5,51 +5,57 @@
 
 with
 
-base as (
+-- truncates are no rows of a key
+rows_of_layers as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        count(*) as base_rows,
-        max(change_sequence_number) as base_sequence
+        change_sequence_number,
+        true as is_base
     from {{ model }}
-    -- truncates are no rows of a key
     where change_type <> 'truncate'
-    group by `{{ key | join('`, `') }}`
 
-),
-
-pending as (
+    union all
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        max(change_sequence_number) as pending_sequence
+        change_sequence_number,
+        false as is_base
     from {{ log }}
     where
         verdict = 'applied'
         and change_type <> 'truncate'
         and log_batch > (select coalesce(max(taken_in.log_batch), 0) from {{ model }} as taken_in)
-    group by `{{ key | join('`, `') }}`
 
 ),
 
 layers as (
 
     select
-        base.*,
-        pending.pending_sequence,
+        key,
+        count_if(is_base) as base_rows,
+        max(change_sequence_number) filter (where is_base) as base_sequence,
+        max(change_sequence_number) filter (where not is_base) as pending_sequence
+    from rows_of_layers
+    group by key
+
+),
+
+judged as (
+
+    select
+        *,
         case
-            when base.base_rows > 1 then 'more than one base row'
+            when base_rows > 1 then 'more than one base row'
             {%- if not entity_setting(entity, 'partial_images', false) %}
-            when pending.pending_sequence < base.base_sequence then 'what is pending is older than the base row'
+            when pending_sequence < base_sequence then 'what is pending is older than the base row'
             {%- endif %}
         end as problem
-    from base
-    left join pending
-        on base.key = pending.key
+    from layers
 
 )
 
-select * from layers
+select * from judged
 where problem is not null
 
 {% endtest %}

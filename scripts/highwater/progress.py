@@ -38,7 +38,10 @@ class Progress:
     def hear(self, event) -> None:
         """Take in an event of dbt's, which come from several threads."""
         with self.lock:
-            if event.info.name == "LogStartLine":
+            if event.info.name == "MainReportVersion" and self.task is not None:
+                self.bar.remove_task(self.task)
+                self.task = None
+            elif event.info.name == "LogStartLine":
                 self._show(event.data.node_info.node_name, event.data.total)
             elif event.info.name in RESULTS:
                 self._count(event.data.node_info, event.data)

@@ -87,8 +87,9 @@ def _tell_landed(feed, landed) -> list[str]:
         click.echo(f"warning: the folder {feed.name}/, of which files have landed, is not there any more", err=True)
     if landed.gone_back:
         click.echo(f"warning: {landed.gone_back}", err=True)
-    for file in landed.changed:
-        click.echo(f"warning: {changed_file(feed, file)}", err=True)
+    changed = [changed_file(feed, file) for file in landed.changed]
+    for what_to_do in changed:
+        click.echo(f"warning: {what_to_do}", err=True)
     for folder in landed.undeclared:
         click.echo(
             f"warning: {feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
@@ -101,7 +102,7 @@ def _tell_landed(feed, landed) -> list[str]:
             f"{_in_words(first)} has its name. Declare it with: {declaring(feed.name, name)}",
             err=True,
         )
-    return [changed_file(feed, file) for file in landed.changed]
+    return changed
 
 
 def _in_words(table) -> str:

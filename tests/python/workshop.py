@@ -170,8 +170,7 @@ class Workshop:
         state = self.state_of_files()
         if self.parsed[0] != state:
             self.parsed = (state, dbtRunner().invoke(["parse", *QUIETLY]).result)
-        dbt.waiting.clear()
-        dbt.appended.clear()
+        dbt.begin(is_same=False)
         return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, *QUIETLY])
 
     def audit(self, *selected: str) -> dict:

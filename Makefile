@@ -21,11 +21,12 @@ long: setup  ## the tests that take minutes each; CI runs them too
 soak: setup  ## everything, also many histories, kills, big files: hours
 	@$(BIN)/pytest --soak
 
-bench: setup  ## landing and staging against Spark's own readers, merging against stock dbt's, a hundred tables, histories, comparing against a join
+bench: setup  ## landing and staging against Spark's own readers, merging against stock dbt's, a hundred tables, many builds, histories, comparing against a join
 	@$(BIN)/python scripts/bench/formats.py
 	@$(BIN)/python scripts/bench/merge.py
 	@$(BIN)/python scripts/bench/day.py
 	@$(BIN)/python scripts/bench/growth.py
+	@$(BIN)/python scripts/bench/years.py
 	@$(BIN)/python scripts/bench/fleet.py
 	@$(BIN)/python scripts/bench/history.py
 	@$(BIN)/python scripts/bench/reconcile.py

@@ -146,6 +146,15 @@ def deliver(landing: Path, name: str, batch: int, changes: int, damaged: int = 0
     file.write_text("\n".join(lines) + "\n")
 
 
+def enter_lake(folder: Path) -> Path:
+    """Let this process have a lake and a landing folder below a folder; return the project whose settings it has."""
+    project = Path(__file__).parents[2]
+    os.environ.update(HIGHWATER_LAKE=str(folder / "lake"), HIGHWATER_LANDING=str(folder / "landing"))
+    os.environ["SPARK_CONF_DIR"] = str(project / "conf")
+    (folder / "lake").mkdir()
+    return project
+
+
 @contextlib.contextmanager
 def statements_seen():
     """Yield a list that gains every statement that this process sends to Spark."""
@@ -176,10 +185,10 @@ def _measured(name: str, tables: int, run) -> None:
     )
 
 
-def _build() -> None:
+def build() -> None:
+    """Run `highwater build`; what it prints is not what is looked at."""
     from highwater.cli import commands
 
-    # what dbt prints is not what is looked at
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         commands(["build"], standalone_mode=False)
 
@@ -199,12 +208,9 @@ def _build_stock(folder: Path) -> None:
 @click.option("--without-stock", is_flag=True)
 def main(tables, changes, some, without_stock):
     """Measure in a project and a lake of their own, which are removed at the end."""
-    project = Path(__file__).parents[2]
     folder = Path(tempfile.mkdtemp(prefix="highwater-fleet-"))
-    os.environ.update(HIGHWATER_LAKE=str(folder / "lake"), HIGHWATER_LANDING=str(folder / "landing"))
-    os.environ["SPARK_CONF_DIR"] = str(project / "conf")
-    (folder / "lake").mkdir()
     try:
+        project = enter_lake(folder)
         names = make_fleet(project, folder / "project", tables)
         if not without_stock:
             add_stock(folder / "stock", names)
@@ -228,7 +234,7 @@ def _measure(folder: Path, names: list[str], changes: int, some: int, without_st
     ):
         for name in changed:
             deliver(folder / "landing", name, batch, changes)
-        _measured(f"{what}: highwater build", len(names), _build)
+        _measured(f"{what}: highwater build", len(names), build)
         if not without_stock:
             _measured(f"{what}: stock", len(names), lambda: _build_stock(folder / "stock"))
 

@@ -356,56 +356,52 @@ def _hash_if_readable(feed: Feed, path: str) -> str | None:
         return None
 
 
-def _known_files(spark, feed: Feed) -> dict[str, dict]:
-    """Return what the raw table holds of each file that landed or was skipped: its newest entry by name."""
+def _entries_of_files(spark, feed: Feed) -> list:
+    """Return what the raw table holds about files, in the order of batches and names; one narrow pass, no shuffle."""
     rows = spark.sql(
         f"""
         select
+            entry,
             source_file,
-            max_by(
-                struct(
-                    file_size,
-                    unix_micros(file_modified_at) as modified,
-                    file_hash,
-                    landing_batch,
-                    unix_micros(landed_at) as landed
-                ),
-                landing_batch
-            ) as entry
+            file_size,
+            unix_micros(file_modified_at) as modified,
+            file_hash,
+            landing_batch,
+            unix_micros(landed_at) as landed,
+            fields
         from {feed.raw_table}
         where entry <> 'record'
-        group by source_file
         """
     ).collect()
-    return {row.source_file: row.entry.asDict() for row in rows}
+    return sorted(rows, key=lambda row: (row.landing_batch, row.source_file))
 
 
-def _owners(spark, feed: Feed, newest_batch: int) -> tuple[dict[str, Table], bool]:
+def _known_files(entries: list) -> dict:
+    """Return what is known of each file that landed or was skipped: its newest entry by name."""
+    return {entry.source_file: entry for entry in entries}
+
+
+def _owners(spark, feed: Feed, entries: list) -> tuple[dict[str, Table], bool]:
     """Return which table goes by each name of the feed: the one whose record landed first, by batch, file and line.
 
+    Arguments:
+        entries: what the raw table holds about files.
     Returns: the tables by name, and whether they are to be kept with the next batch: files that landed before names
         were kept tell nothing, and what their first records say is asked once.
     """
-    files = _files_with_tables(spark, feed, "true")
-    if files and all(file.fields is None for file in files):
+    files = [entry for entry in entries if entry.entry == "file"]
+    if not files:
+        return {}, False
+    if all(file.fields is None for file in files):
         return _owners_by_first_records(spark, feed), True
     owners: dict[str, Table] = {}
+    newest = entries[-1].landing_batch
     for file in files:
-        if file.landing_batch < newest_batch:
+        if file.landing_batch < newest:
             _take_in_owners(feed, file, owners)
-    _mend_names(spark, feed, newest_batch, owners)  # which a kill may have kept from happening
+    # which a kill may have kept from happening
+    _mend_names(spark, feed, newest, [file for file in files if file.landing_batch == newest], owners)
     return owners, False
-
-
-def _files_with_tables(spark, feed: Feed, which: str) -> list:
-    return spark.sql(
-        f"""
-        select landing_batch, source_file, fields
-        from {feed.raw_table}
-        where entry = 'file' and {which}
-        order by landing_batch, source_file
-        """
-    ).collect()
 
 
 def _take_in_owners(feed: Feed, file, owners: dict[str, Table]) -> None:
@@ -428,12 +424,14 @@ def _owners_by_first_records(spark, feed: Feed) -> dict[str, Table]:
     return {row.source_table: readers.named_table(feed.format, bytes(row.record)) for row in rows}
 
 
-def _mend_names(spark, feed: Feed, number: int, owners: dict[str, Table]) -> None:
+def _mend_names(spark, feed: Feed, number: int, files: list, owners: dict[str, Table]) -> None:
     """Add the tables of a batch to the owners; mend the names of its records where its files disagree about one.
 
     Files are read side by side. Within a file the first table has the bare name; among files it is the first file's.
+
+    Arguments:
+        files: entries of the files of the batch, by name.
     """
-    files = _files_with_tables(spark, feed, f"landing_batch = {number}")
     told = [(name, table) for file in files for name, table in (file.fields or {}).items()]
     disagree = len(set(told)) > len(dict(told))
     for file in files:
@@ -478,7 +476,7 @@ def _micros(moment: datetime) -> int:
 
 def new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
     """Return the files of a feed that lie in its folder and have not landed, and those that have changed since."""
-    return _new_and_changed(feed, delivered_files(feed), _known_files(spark, feed))
+    return _new_and_changed(feed, delivered_files(feed), _known_files(_entries_of_files(spark, feed)))
 
 
 def _new_and_changed(
@@ -614,8 +612,10 @@ def land(spark, feed: Feed) -> Landed:
     if landing := nothing_new(feed, listing):
         result.newest, result.is_gone = landing, any(landing) and is_gone(feed)
         return result
+    is_first = not spark.catalog.tableExists(feed.raw_table)
     create_raw_table(spark, feed)
-    known = _known_files(spark, feed)
+    entries = [] if is_first else _entries_of_files(spark, feed)
+    known = _known_files(entries)
     new, changed = _new_and_changed(feed, delivered, known)
     _refuse_what_cannot_be_read(feed, new)
     result.is_gone = bool(known) and is_gone(feed)
@@ -623,7 +623,7 @@ def land(spark, feed: Feed) -> Landed:
     last = newest_landing(spark, feed, result.newest)
     result.gone_back = gone_back(feed.name, result.newest, last)
     names_tables = feed.options.table_in_records
-    owners, keeps_owners = _owners(spark, feed, result.newest[0]) if new and names_tables else ({}, False)
+    owners, keeps_owners = _owners(spark, feed, entries) if new and names_tables else ({}, False)
     result.changed = [file.source_file for file in changed]
     for batch in _batches(new):
         require_space(sum(file.size for file in batch), f"landing {feed.name}")
@@ -703,7 +703,10 @@ def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_
         _explain(error)
         raise
     if feed.options.table_in_records:
-        _mend_names(spark, feed, number, owners)
+        files = spark.sql(
+            f"select source_file, fields from {feed.raw_table} where entry = 'file' and landing_batch = {number}"
+        ).collect()
+        _mend_names(spark, feed, number, sorted(files, key=lambda file: file.source_file), owners)
     return counted.value
 
 
@@ -754,7 +757,8 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
         raise UsageError(
             f"{printable(', '.join(gone))}: the file is no longer in the landing folder; deliver it again."
         )
-    known = _known_files(spark, feed)
+    entries = _entries_of_files(spark, feed)
+    known = _known_files(entries)
     files = [delivered[name] for name in names]
     later = []
     for file in files:
@@ -762,8 +766,7 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
         later.append(replace(file, source_file=f"{file.source_file}@{last + 1}"))
     entries = [_entry_of_delivered(spark, feed, "skipped", file) for file in files]
     number, at = next_batch(spark, feed)
-    newest = max(entry["landing_batch"] for entry in known.values())
-    owners = _owners(spark, feed, newest) if feed.options.table_in_records else ({}, False)
+    owners = _owners(spark, feed, entries) if feed.options.table_in_records else ({}, False)
     _land_batch(
         spark, feed, later, number, at, *owners, functools.reduce(lambda one, other: one.unionByName(other), entries)
     )

@@ -5,7 +5,7 @@
 
 with
 
--- truncates are no rows of a key
+-- truncates are no rows of a key; what has no sequence is looked at, whatever it is
 rows_of_layers as (
 
     select
@@ -13,7 +13,7 @@ rows_of_layers as (
         change_sequence_number,
         true as is_base
     from {{ model }}
-    where change_type <> 'truncate'
+    where change_type <> 'truncate' or change_sequence_number is null
 
     union all
 
@@ -34,6 +34,7 @@ layers as (
     select
         key,
         count_if(is_base) as base_rows,
+        count_if(is_base and change_sequence_number is null) as unordered_rows,
         max(change_sequence_number) filter (where is_base) as base_sequence,
         max(change_sequence_number) filter (where not is_base) as pending_sequence
     from rows_of_layers
@@ -47,6 +48,7 @@ judged as (
         *,
         case
             when base_rows > 1 then 'more than one base row'
+            when unordered_rows > 0 then 'a base row without a sequence'
             {%- if not entity_setting(entity, 'partial_images', false) %}
             when pending_sequence < base_sequence then 'what is pending is older than the base row'
             {%- endif %}

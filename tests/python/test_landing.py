@@ -69,7 +69,7 @@ def test_a_feed_with_nothing_new_is_not_asked_until_its_table_is_another(worksho
     workshop.deliver(TABLE, "idle.json", b"{}\n")
     newest = workshop.land(FEED)[FEED].newest
     with monkeypatch.context() as patched:
-        patched.setattr(landing, "_known_files", None)
+        patched.setattr(landing, "_entries_of_files", None)
         again = workshop.land(FEED)[FEED]
         assert (again.files, again.newest) == (0, newest)
         path = workshop.deliver(TABLE, "another.json", b"{}\n")

@@ -297,6 +297,7 @@ def test_killed_between_the_log_and_the_merged_table(workshop, history):
 
 FAULTS = {
     "more than one base row": "insert into lake.faulty select * from lake.faulty where id = 5000",
+    "a base row without a sequence": "update lake.faulty set change_sequence_number = null where id = 5000",
     "what is pending is older than the base row": (
         "update lake.faulty set change_sequence_number = 'f' || change_sequence_number where id = 5000"
     ),

@@ -3,6 +3,7 @@
 One build per step carries all cases.
 """
 
+import json
 from collections import defaultdict
 
 import pytest
@@ -185,3 +186,13 @@ def test_d10_the_winner_of_a_tie_is_the_highest_hash_however_batches_are_cut(liv
 )
 def test_verdicts_of_updates(live, workshop, case, verdicts):
     assert [(verdict, reason, tied) for _, _, verdict, tied, reason, _ in log(workshop, case)] == verdicts
+
+
+def test_a_column_may_be_the_metadata(workshop):
+    """It is left out of the values only where no column asks for it."""
+    workshop.add_table("datastream_traced.traced", "k:string", "datastream_metadata:string,v:string")
+    workshop.deliver("datastream_traced.traced", "0.json", [change(INS, "1", {"k": "a", "v": "1"}, uuid="of a")])
+    workshop.land("datastream_traced")
+    workshop.build("+traced", command="run")
+    ((metadata, value),) = workshop.rows("select datastream_metadata, v from traced")
+    assert json.loads(metadata)["uuid"] == "of a" and value == "1"

@@ -764,11 +764,11 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
     for file in files:
         last = max(number_of_content(name) for name in known if name_of_content(name) == file.source_file)
         later.append(replace(file, source_file=f"{file.source_file}@{last + 1}"))
-    entries = [_entry_of_delivered(spark, feed, "skipped", file) for file in files]
+    skipped = [_entry_of_delivered(spark, feed, "skipped", file) for file in files]
     number, at = next_batch(spark, feed)
     owners = _owners(spark, feed, entries) if feed.options.table_in_records else ({}, False)
     _land_batch(
-        spark, feed, later, number, at, *owners, functools.reduce(lambda one, other: one.unionByName(other), entries)
+        spark, feed, later, number, at, *owners, functools.reduce(lambda one, other: one.unionByName(other), skipped)
     )
     return number
 

@@ -391,6 +391,21 @@ def test_what_landed_before_names_were_kept_has_its_name(workshop):
     assert tables_of(workshop, feed) == {"1.json": ["items", "orders"], "2.json": expected, "3.json": expected}
 
 
+def test_tables_of_a_file_that_lands_again_have_their_names(workshop):
+    feed = "debezium_again"
+    with declared(workshop, feed, "orders", **MULTI) as reading:
+        workshop.deliver(feed, "1.json", of_tables("public.orders"))
+        workshop.deliver(feed, "2.json", of_tables("archive.orders"))
+        workshop.land(feed)
+        workshop.deliver(feed, "2.json", of_tables("archive.orders", "public.orders"))
+        batch = landing.land_again(workshop.spark, reading, [f"{feed}/2.json"])
+        assert workshop.land(feed)[feed].changed == []
+    assert tables_of(workshop, feed) == {
+        "1.json": ["orders"], "2.json": ["archive.orders"], "2.json@2": ["archive.orders", "orders"],
+    }  # fmt: skip
+    assert workshop.value(f"select max(landing_batch) from raw.{feed} where entry = 'record'") == batch
+
+
 def test_a_declared_folder_may_have_any_name(workshop):
     feed = "arcion_odd"
     path = workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"

@@ -9,7 +9,7 @@ end
     {%- endset -%}
     {#- its metadata is most of a record, and a column that reads it as text is rare -#}
     {%- set is_column = 'datastream_metadata' in entity_columns(entity) | map(attribute='field') -%}
-    {%- set fields = 'document' if is_column else "map_filter(document, (field, value) -> field <> 'datastream_metadata')" -%}
+    {%- set values = 'document' if is_column else "map_filter(document, (field, value) -> field <> 'datastream_metadata')" -%}
     select
         source_file,
         source_line,
@@ -23,7 +23,7 @@ end
             when document['datastream_metadata'] is not null and metadata is null
                 then 'malformed_record: datastream_metadata is no object'
         end as problem,
-        cast({{ fields }} as map<string, string>) as image,
+        cast({{ values }} as map<string, string>) as image,
         metadata.change_type as operation,
         case
             when is_baseline then 'insert'

@@ -3,7 +3,8 @@
     .venv/bin/python scripts/bench/years.py [--tables 2] [--builds 200] [--changes 100] [--vacuum-every 20]
 
 Tables as in fleet.py; all of `highwater build` in a warm process, `highwater vacuum` between builds. Prints the median
-of every twentieth of the builds, with the files and bytes that the lake has then, and the last twentieth of the second.
+of every twentieth of the builds, with the files and bytes that the lake has then, and what the last twentieth costs of
+the second; the first one warms Java up.
 """
 
 import shutil
@@ -61,7 +62,6 @@ def _measure(folder: Path, names: list[str], builds: int, changes: int, vacuum_e
                 f"the lake has {files:,} files, {size / 1e6:,.1f} MB",
                 flush=True,
             )
-    # what runs first warms Java up
     first, last = medians[1 if len(medians) > 2 else 0], medians[-1]
     print(
         f"the last builds cost {last[0] / first[0]:.2f}x of the time and {last[1] / first[1]:.2f}x of the CPU of those "

@@ -356,7 +356,7 @@ def _hash_if_readable(feed: Feed, path: str) -> str | None:
         return None
 
 
-def _entries_of_files(spark, feed: Feed) -> list:
+def _entries_of_files(spark, feed: Feed, which: str = "entry <> 'record'") -> list:
     """Return what the raw table holds about files, in the order of batches and names; one narrow pass, no shuffle."""
     rows = spark.sql(
         f"""
@@ -370,7 +370,7 @@ def _entries_of_files(spark, feed: Feed) -> list:
             unix_micros(landed_at) as landed,
             fields
         from {feed.raw_table}
-        where entry <> 'record'
+        where {which}
         """
     ).collect()
     return sorted(rows, key=lambda row: (row.landing_batch, row.source_file))
@@ -703,10 +703,8 @@ def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_
         _explain(error)
         raise
     if feed.options.table_in_records:
-        files = spark.sql(
-            f"select source_file, fields from {feed.raw_table} where entry = 'file' and landing_batch = {number}"
-        ).collect()
-        _mend_names(spark, feed, number, sorted(files, key=lambda file: file.source_file), owners)
+        files = _entries_of_files(spark, feed, f"entry = 'file' and landing_batch = {number}")
+        _mend_names(spark, feed, number, files, owners)
     return counted.value
 
 

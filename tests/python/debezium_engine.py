@@ -50,8 +50,9 @@ class Engine:
             )
 
     def records(self) -> list[dict]:
-        """What was written so far: topic, key, headers, value, as texts."""
-        return [json.loads(line) for line in self.records_file.read_text().splitlines()]
+        """What was written so far: topic, key, headers, value, as texts; a line that is half written is not yet."""
+        *lines, _half = self.records_file.read_text().split("\n")
+        return [json.loads(line) for line in lines]
 
     def wait_for(self, what: str, is_done):
         """Wait until a function of the records says so."""
@@ -110,7 +111,7 @@ def _run(folder: Path, properties: dict[str, str]):
                 headers = {str(header.getKey()): _plain(header.getValue()) for header in record.headers()}
                 texts = map(_plain, (record.destination(), record.key(), headers, record.value()))
                 line = dict(zip(("topic", "key", "headers", "value"), texts, strict=True))
-                self.file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                self.file.write(json.dumps(line) + "\n")
             self.file.flush()
 
     class EngineWithHeaders(DebeziumEngine):

@@ -1,6 +1,6 @@
 # Every target works on a fresh clone that has Python 3.10+ and Java 17+; `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test long soak bench lint docs clean
+.PHONY: help setup build test long soak bench wheel lint docs clean
 BIN := .venv/bin
 
 help:  ## list the targets
@@ -30,6 +30,11 @@ bench: setup  ## landing and staging against Spark's own readers, merging agains
 	@$(BIN)/python scripts/bench/fleet.py
 	@$(BIN)/python scripts/bench/history.py
 	@$(BIN)/python scripts/bench/reconcile.py
+
+wheel: setup  ## dist/highwater-VERSION-py3-none-any.whl: the command, with its dbt package
+	@rm -rf build dist
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
+	@ls dist/*.whl
 
 lint: setup  ## names, descriptions, SQL and Python style, dbt parse without a warning
 	@scripts/checks/lint.sh

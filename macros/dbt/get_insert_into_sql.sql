@@ -1,11 +1,11 @@
 {% macro get_insert_into_sql(source_relation, target_relation) %}
     {#- a model of anybody may have such a comment; only before this select does it say so -#}
-    {%- if _is_marked(_has_nothing_new() ~ '\n *select . from .+\n *where false') -%}
+    {%- if highwater._is_marked(highwater._has_nothing_new() ~ '\n *select . from .+\n *where false') -%}
         {{ return("select 'nothing has arrived'") }}
     {%- endif -%}
     {%- set columns = adapter.get_columns_in_relation(target_relation) | map(attribute='quoted') | join(', ') -%}
     insert into table {{ target_relation }}
-    {%- if _writes_by_itself() %}
+    {%- if highwater._writes_by_itself() %}
     select {{ columns }} from (
     {{ model.compiled_code }}
     )

@@ -1,5 +1,5 @@
 {% macro spark__create_temporary_view(relation, compiled_code) %}
-    {%- if _writes_by_itself() -%}
+    {%- if highwater._writes_by_itself() -%}
         {{ return("select 'its SQL stands in the statement that writes'") }}
     {%- endif -%}
     {{ return(dbt.spark__create_temporary_view(relation, compiled_code)) }}

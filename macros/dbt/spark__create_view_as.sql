@@ -1,7 +1,7 @@
 {% macro spark__create_view_as(relation, sql) %}
     {%- set there = load_cached_relation(relation) -%}
     {%- if there and there.is_view and not config.persist_column_docs() -%}
-        {%- if _is_as_it_was(there, sql) -%}
+        {%- if highwater._is_as_it_was(there, sql) -%}
             {{ return("select 'the view is as it was'") }}
         {%- endif -%}
         {#- Spark replaces a view by dropping it first, and whoever asks in between does not find it -#}

@@ -1,11 +1,11 @@
 {%- macro row_versions(changes, log, entity, tracked=none, ignored=[]) -%}
-    {{ _versions_of(changes, log, entity, _tracked_columns(entity, tracked, ignored), is_incremental(), _last_log_batch_shown(entity)) }}
+    {{ highwater._versions_of(changes, log, entity, highwater._tracked_columns(entity, tracked, ignored), is_incremental(), highwater._last_log_batch_shown(entity)) }}
 {%- endmacro -%}
 
 {%- macro _versions_of(changes, log, entity, tracked, with_others, last=none) -%}
-    {%- set columns = _columns_of_versions(entity) -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- set columns = highwater._columns_of_versions(entity) -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if execute and not key -%}
         {{ exceptions.raise_compiler_error(
             entity ~ " has no key, so it has no versions: two records that are alike may be two rows or one. "
@@ -18,17 +18,17 @@
     truncates as (
 
         select collect_list(
-            struct(change_sequence_number, log_batch, {{ effective_at(log, entity) | indent(12) }} as effective_at)
+            struct(change_sequence_number, log_batch, {{ highwater.effective_at(log, entity) | indent(12) }} as effective_at)
         ) as truncates
         from {{ log }}
-        where change_type = 'truncate' and verdict in ('applied', 'superseded'){{ _upto(last) }}
+        where change_type = 'truncate' and verdict in ('applied', 'superseded'){{ highwater._upto(last) }}
 
     ),
     {%- endif %}
 
-    {%- if entity_setting(entity, 'partial_images', false) %}
+    {%- if highwater.entity_setting(entity, 'partial_images', false) %}
 
-    {{- _states_of_partial_images(changes, key, columns, truncates) }}
+    {{- highwater._states_of_partial_images(changes, key, columns, truncates) }}
     {%- else %}
 
     -- ties: one state per sequence
@@ -37,7 +37,7 @@
         select
             key,
             change_sequence_number,
-            max_by(image, {{ total_order(changes) }}) as image,
+            max_by(image, {{ highwater.total_order(changes) }}) as image,
             bool_and(is_deleted) as is_deleted,
             min(effective_at) as effective_at,
             min(log_batch) as log_batch
@@ -168,24 +168,24 @@
             change_sequence_number,
             min(effective_at) over (partition by key, change_sequence_number) as effective_at,
             min(log_batch) over (partition by key, change_sequence_number) as log_batch,
-            lead(change_sequence_number) over (partition by key order by {{ total_order(changes) }}) as next_sequence,
-            max({{ order_of_side(changes, 'is_there', false) }}) over so_far as order_there,
+            lead(change_sequence_number) over (partition by key order by {{ highwater.total_order(changes) }}) as next_sequence,
+            max({{ highwater.order_of_side(changes, 'is_there', false) }}) over so_far as order_there,
             {%- if truncates %}
             greatest(
-                max({{ order_of_side(changes, 'is_gone', false) }}) over so_far,
+                max({{ highwater.order_of_side(changes, 'is_gone', false) }}) over so_far,
                 array_max(transform(
                     filter(truncates, met -> met.change_sequence_number <= {{ changes }}.change_sequence_number),
                     met -> struct(met.change_sequence_number, false as is_live, 0L as change_hash)
                 ))
             ) as order_gone,
             {%- else %}
-            max({{ order_of_side(changes, 'is_gone', false) }}) over so_far as order_gone,
+            max({{ highwater.order_of_side(changes, 'is_gone', false) }}) over so_far as order_gone,
             {%- endif %}
             {%- for column in columns if column.name not in key %}
             last_value(
                 case
                     when not is_deleted and (present_columns is null or array_contains(present_columns, '{{ column.name }}'))
-                        then struct({{ total_order(changes) }} as change_order, image.`{{ column.name }}` as value)
+                        then struct({{ highwater.total_order(changes) }} as change_order, image.`{{ column.name }}` as value)
                 end
             ) ignore nulls over so_far as `latest {{ column.name }}`{{ ',' if not loop.last }}
             {%- endfor %}
@@ -193,7 +193,7 @@
         {%- if truncates %}
         cross join truncates
         {%- endif %}
-        window so_far as (partition by key order by {{ total_order(changes) }})
+        window so_far as (partition by key order by {{ highwater.total_order(changes) }})
 
     ),
 
@@ -207,7 +207,7 @@
                 {%- if column.name in key %}
                 key.`{{ column.name }}`{{ ',' if not loop.last }}
                 {%- else %}
-                case when {{ _lives('`latest ' ~ column.name ~ '`') }} then `latest {{ column.name }}`.value end as `{{ column.name }}`{{ ',' if not loop.last }}
+                case when {{ highwater._lives('`latest ' ~ column.name ~ '`') }} then `latest {{ column.name }}`.value end as `{{ column.name }}`{{ ',' if not loop.last }}
                 {%- endif %}
                 {%- endfor %}
             ) as image,
@@ -230,8 +230,8 @@ coalesce({{ latest }}.change_order > order_gone, {{ latest }}.change_order is no
         {{ return([]) }}
     {%- endif -%}
     {%- set columns = {} -%}
-    {%- set key = entity_key(entity) -%}
-    {%- for column in entity_columns(entity) if column.name not in key -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- for column in highwater.entity_columns(entity) if column.name not in key -%}
         {%- do columns.update({column.own_name: column.name}) -%}
     {%- endfor -%}
     {%- if tracked is not none and ignored -%}

@@ -1,33 +1,33 @@
 {%- macro rows_as_of(log, entity, sequence=none, at=none) -%}
     {%- if execute -%}
-        {%- do _refuse_other_positions(sequence, at) -%}
+        {%- do highwater._refuse_other_positions(sequence, at) -%}
     {%- endif -%}
     {%- if execute and log.identifier.endswith('_history') %}
-    {{ _versions_as_of(log, entity, sequence, at) }}
-    {%- elif at is not none and entity_setting(entity, 'partial_images', false) %}
+    {{ highwater._versions_as_of(log, entity, sequence, at) }}
+    {%- elif at is not none and highwater.entity_setting(entity, 'partial_images', false) %}
     with
 
     changes as (
 
-        {{ _changes_with_images(log, entity, {'mark': none, 'rows': 0, 'last': none}) | indent(4) }}
+        {{ highwater._changes_with_images(log, entity, {'mark': none, 'rows': 0, 'last': none}) | indent(4) }}
 
     ),
 
     -- what a change does not carry comes from the changes below it, whatever their commit times
     versions as (
 
-        {{ _versions_of('changes', log, entity, _tracked_columns(entity, none, []), false) | indent(4) }}
+        {{ highwater._versions_of('changes', log, entity, highwater._tracked_columns(entity, none, []), false) | indent(4) }}
 
     )
 
-    {{ _versions_as_of('versions', entity, sequence, at) }}
+    {{ highwater._versions_as_of('versions', entity, sequence, at) }}
     {%- else %}
     with
 
     changes as (
 
         select
-            `{{ _columns_of_change(entity) | join('`,\n            `') }}`
+            `{{ highwater._columns_of_change(entity) | join('`,\n            `') }}`
         from {{ log }}
         where
             verdict in ('applied', 'superseded')
@@ -35,25 +35,25 @@
             -- `0` comes behind `/`: what has further sections below this one is included
             and change_sequence_number < '{{ sequence }}0'
             {%- else %}
-            and {{ effective_at(log, entity) | indent(12) }} <= timestamp '{{ at }}'
+            and {{ highwater.effective_at(log, entity) | indent(12) }} <= timestamp '{{ at }}'
             {%- endif %}
 
     ),
 
     latest as (
 
-        {{ latest_change_per_key('changes', entity) | indent(4) }}
+        {{ highwater.latest_change_per_key('changes', entity) | indent(4) }}
 
     )
 
     select
-        {%- for column in entity_columns(entity) %}
-        {{ _as_own_name(column) }}{{ ',' if not loop.last }}
+        {%- for column in highwater.entity_columns(entity) %}
+        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from latest
     where
         not is_deleted
-        {%- if entity_setting(entity, 'truncates', false) %}
+        {%- if highwater.entity_setting(entity, 'truncates', false) %}
         -- a truncate hides every row below it
         and change_sequence_number >= (
             select coalesce(max(change_sequence_number), '') from changes where change_type = 'truncate'
@@ -64,7 +64,7 @@
 
 {%- macro _versions_as_of(versions, entity, sequence, at) -%}
     select
-        {%- for column in _columns_of_versions(entity) %}
+        {%- for column in highwater._columns_of_versions(entity) %}
         `{{ column.version_name }}`{{ ' as `' ~ column.own_name ~ '`' if column.version_name != column.own_name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ versions }}

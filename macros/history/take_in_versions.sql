@@ -1,13 +1,13 @@
 {%- macro take_in_versions(history, versions, entity) -%}
     {%- set key = [] -%}
     {%- set others = [] -%}
-    {%- set names_of_key = entity_key(entity) -%}
-    {%- for column in _columns_of_versions(entity) -%}
+    {%- set names_of_key = highwater.entity_key(entity) -%}
+    {%- for column in highwater._columns_of_versions(entity) -%}
         {%- do (key if column.name in names_of_key else others).append(column.version_name) -%}
     {%- endfor -%}
-    {%- set others = others + _version_columns() | reject('equalto', 'valid_from_sequence') | list -%}
+    {%- set others = others + highwater._version_columns() | reject('equalto', 'valid_from_sequence') | list -%}
     {%- set columns = key + ['valid_from_sequence'] + others -%}
-    {%- if _is_marked(_all_taken_in()) -%}
+    {%- if highwater._is_marked(highwater._all_taken_in()) -%}
         {{ return("select 'nothing to take in'") }}
     {%- endif -%}
     merge into {{ history }} as history
@@ -41,8 +41,8 @@
 {%- macro _columns_of_versions(entity) -%}
     {#- Those of entity_columns, each with version_name, its name in the history. -#}
     {%- set columns = [] -%}
-    {%- set names = _version_names(entity_columns(entity) | map(attribute='own_name') | list) -%}
-    {%- for column in entity_columns(entity) -%}
+    {%- set names = highwater._version_names(highwater.entity_columns(entity) | map(attribute='own_name') | list) -%}
+    {%- for column in highwater.entity_columns(entity) -%}
         {%- do columns.append(dict(column, version_name=names[loop.index0])) -%}
     {%- endfor -%}
     {{ return(columns) }}
@@ -50,7 +50,7 @@
 
 {%- macro _version_names(columns) -%}
     {#- As in the view, unless the history has a column of this name itself: then behind `source_`, as often as needed. -#}
-    {%- set own = _version_columns() -%}
+    {%- set own = highwater._version_columns() -%}
     {%- set names = [] -%}
     {%- for name in columns -%}
         {%- set free = [] -%}

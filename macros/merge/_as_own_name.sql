@@ -4,6 +4,6 @@
 
 {%- macro _as_own_names(columns) -%}
     {%- for column in columns -%}
-        {{ _as_own_name(column) }}{{ ', ' if not loop.last }}
+        {{ highwater._as_own_name(column) }}{{ ', ' if not loop.last }}
     {%- endfor -%}
 {%- endmacro -%}

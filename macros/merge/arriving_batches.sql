@@ -15,32 +15,32 @@
     {%- for relation in staged -%}
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
         {%- do arriving.staged.append({
-            'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': _may_hold_baseline(feed),
+            'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': highwater._may_hold_baseline(feed),
         }) -%}
     {%- endfor -%}
-    {%- if not is_incremental() and not rebuilt and entity_key(entity) -%}
+    {%- if not is_incremental() and not rebuilt and highwater.entity_key(entity) -%}
         {%- set merged = adapter.get_relation(this.database, this.schema, entity ~ '_merged') -%}
-        {%- do _number_above(arriving, merged, newest_log_batch(merged) if merged else 0) -%}
-        {%- do _number_above_history(arriving) -%}
+        {%- do highwater._number_above(arriving, merged, highwater.newest_log_batch(merged) if merged else 0) -%}
+        {%- do highwater._number_above_history(arriving) -%}
     {%- endif -%}
     {%- if is_incremental() -%}
-        {%- do _find_marks(arriving) -%}
+        {%- do highwater._find_marks(arriving) -%}
     {%- endif -%}
-    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
-    {%- if not truncates and entity_key(entity) -%}
-        {%- do _refuse_resyncs(arriving) -%}
+    {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
+    {%- if not truncates and highwater.entity_key(entity) -%}
+        {%- do highwater._refuse_resyncs(arriving) -%}
     {%- endif -%}
-    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
+    {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set may_wait = arriving.staged | map(attribute='may_hold_baseline') | select | list -%}
     {%- if is_incremental() or truncates or is_partial or rebuilt or may_wait -%}
-        {%- do _count_batches(arriving, truncates, is_partial, rebuilt.get('upto', {})) -%}
+        {%- do highwater._count_batches(arriving, truncates, is_partial, rebuilt.get('upto', {})) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
-        {%- do _refuse_other_types(arriving) -%}
-        {%- do arriving.update({'standing': _standing_relations(arriving)}) -%}
+        {%- do highwater._refuse_other_types(arriving) -%}
+        {%- do arriving.update({'standing': highwater._standing_relations(arriving)}) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}
-        {%- do _find_truncates(arriving) -%}
+        {%- do highwater._find_truncates(arriving) -%}
     {%- endif -%}
     {%- if not is_incremental() or arriving.rows > 0 -%}
         {#- `highwater build` listens -#}
@@ -54,7 +54,7 @@
     {%- set node = graph.nodes.get('model.' ~ project_name ~ '.' ~ arriving.entity ~ '_history') -%}
     {%- set history = adapter.get_relation(none, node.schema, node.alias) if node and node.config.get('meta', {}).get('history') -%}
     {%- if history -%}
-        {%- do _number_above(arriving, history, run_query(
+        {%- do highwater._number_above(arriving, history, run_query(
             'select max(log_batch) from ' ~ history ~ ' where log_batch >= ' ~ arriving.log_batch
         ).rows[0][0] | default(0, true) | int) -%}
     {%- endif -%}
@@ -74,11 +74,11 @@
 
 {%- macro _find_marks(arriving) -%}
     {#- A log grows without end: what is read of it is its newest batch, and for feeds that are not in it their files. -#}
-    {%- set newest = newest_log_batch(this) -%}
-    {%- set rows = _newest_of_feeds('log_batch >= ' ~ newest) | list -%}
+    {%- set newest = highwater.newest_log_batch(this) -%}
+    {%- set rows = highwater._newest_of_feeds('log_batch >= ' ~ newest) | list -%}
     {%- set others = arriving.staged | map(attribute='feed') | reject('in', rows | map(attribute='feed') | list) | list -%}
     {%- if others -%}
-        {%- do rows.extend(_newest_of_feeds("feed in ('" ~ others | join("', '") ~ "')")) -%}
+        {%- do rows.extend(highwater._newest_of_feeds("feed in ('" ~ others | join("', '") ~ "')")) -%}
     {%- endif -%}
     {%- for row in rows -%}
         {%- for source in arriving.staged if source.feed == row.feed -%}
@@ -95,7 +95,7 @@
 {%- endmacro -%}
 
 {%- macro _count_batches(arriving, truncates, is_partial, upto) -%}
-    {%- set ends = key_ends(arriving.entity) -%}
+    {%- set ends = highwater.key_ends(arriving.entity) -%}
     {%- for source in arriving.staged -%}
         {%- set counts = [] -%}
         {%- if truncates -%}
@@ -107,8 +107,8 @@
         {%- if is_partial -%}
             {%- do counts.append('count_if(present_columns is not null) as partial_rows') -%}
         {%- endif -%}
-        {%- if source.may_hold_baseline and entity_key(arriving.entity) -%}
-            {%- do counts.append('count_if(' ~ _is_undeclared_baseline() ~ ') as baseline_rows') -%}
+        {%- if source.may_hold_baseline and highwater.entity_key(arriving.entity) -%}
+            {%- do counts.append('count_if(' ~ highwater._is_undeclared_baseline() ~ ') as baseline_rows') -%}
         {%- endif -%}
         {%- do source.update({'batches': run_query(
             'select ' ~ ([
@@ -120,7 +120,7 @@
             ~ ' group by landing_batch, landed_at order by landing_batch'
         ).rows}) -%}
     {%- endfor -%}
-    {%- do _leave_what_waits(arriving) -%}
+    {%- do highwater._leave_what_waits(arriving) -%}
     {%- for source in arriving.staged -%}
         {%- set batches = source.batches -%}
         {%- do source.update({'newest': batches | map(attribute='landing_batch') | map('int') | max | default(source.mark)}) -%}
@@ -133,10 +133,10 @@
     {#- A further full load may begin an epoch, to which later changes would belong as well: nothing that landed with it or behind it is judged. -#}
     {%- set since = [] -%}
     {%- for source in arriving.staged -%}
-        {%- set later = later_baselines(arriving, source) -%}
+        {%- set later = highwater.later_baselines(arriving, source) -%}
         {%- if later -%}
             {%- do since.append(later[0].landed_at | int) -%}
-            {%- do _say_what_waits(arriving, source, later) -%}
+            {%- do highwater._say_what_waits(arriving, source, later) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- for source in arriving.staged if since -%}
@@ -151,20 +151,20 @@
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
-    {%- set taken_in = newest_log_batch(merged, newest - 100) -%}
-    {%- do _number_above(arriving, merged, taken_in) -%}
-    {%- do _number_above_history(arriving) -%}
+    {%- set taken_in = highwater.newest_log_batch(merged, newest - 100) -%}
+    {%- do highwater._number_above(arriving, merged, taken_in) -%}
+    {%- do highwater._number_above_history(arriving) -%}
     {%- set standing = [{'name': merged, 'where': none}] -%}
     {%- if newest > taken_in -%}
         {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}
     {%- endif -%}
-    {{ return(standing if _may_be_beaten(arriving, standing) else []) }}
+    {{ return(standing if highwater._may_be_beaten(arriving, standing) else []) }}
 {%- endmacro -%}
 
 {%- macro _may_be_beaten(arriving, standing) -%}
     {#- What comes in order is above everything that stands, whose files are skipped by that: then no key is looked up. -#}
     {%- set lowest = arriving.ends | map(attribute='lowest') | reject('none') | min(case_sensitive=true) -%}
-    {%- if entity_setting(arriving.entity, 'insert_only', false) or lowest is not defined -%}
+    {%- if highwater.entity_setting(arriving.entity, 'insert_only', false) or lowest is not defined -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set above = [] -%}
@@ -182,20 +182,20 @@
     {%- for relation in arriving.standing -%}
         {%- set sequence = run_query(
             "select max(change_sequence_number) from " ~ relation.name ~ " where change_type = 'truncate' and "
-            ~ (relation.where or _is_truncate(entity_key(arriving.entity)))
+            ~ (relation.where or highwater._is_truncate(highwater.entity_key(arriving.entity)))
         ).rows[0][0] -%}
         {%- if sequence -%}
             {%- do arriving.truncates.append({'sequence': sequence, 'landed_at': none}) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- for source in arriving.staged -%}
-        {%- set epochs = feed_setting(source.feed, 'epochs', []) -%}
-        {%- set table = _node_of_relation(source.relation).sources[0][1] -%}
+        {%- set epochs = highwater.feed_setting(source.feed, 'epochs', []) -%}
+        {%- set table = highwater._node_of_relation(source.relation).sources[0][1] -%}
         {%- for batch in source.batches -%}
             {%- if batch.truncate -%}
                 {%- do arriving.truncates.append({'sequence': batch.truncate, 'landed_at': batch.landed_at}) -%}
             {%- endif -%}
-            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and _is_of_table(epoch, table) -%}
+            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and highwater._is_of_table(epoch, table) -%}
                 {#- a new baseline has begun: what it does not hold is gone -#}
                 {%- set number = epochs.index(epoch) + 1 -%}
                 {%- set start = '%016x' % number -%}
@@ -213,8 +213,8 @@
 
 {%- macro _refuse_resyncs(arriving) -%}
     {%- for source in arriving.staged -%}
-        {%- set table = _node_of_relation(source.relation).sources[0][1] -%}
-        {%- for epoch in feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and _is_of_table(epoch, table) -%}
+        {%- set table = highwater._node_of_relation(source.relation).sources[0][1] -%}
+        {%- for epoch in highwater.feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and highwater._is_of_table(epoch, table) -%}
             {{ exceptions.raise_compiler_error(
                 "epoch " ~ loop.index ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
                 ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in " ~ arriving.entity
@@ -227,7 +227,7 @@
 {%- macro _refuse_other_types(arriving) -%}
     {#- An insert would cast to the type that the table has, and cut what does not fit it. -#}
     {%- set declared = {} -%}
-    {%- for column in entity_columns(arriving.entity) -%}
+    {%- for column in highwater.entity_columns(arriving.entity) -%}
         {%- do declared.update({column.name: column.data_type | replace(' ', '')}) -%}
     {%- endfor -%}
     {%- for relation in [this, adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged')] if relation -%}

@@ -1,24 +1,24 @@
 {%- macro changes_to_take_in(log, entity, publications=none) -%}
-    {%- set published = (published_log_batch(publications, entity) or 0) if execute and publications else none -%}
+    {%- set published = (highwater.published_log_batch(publications, entity) or 0) if execute and publications else none -%}
     {%- set due = {} -%}
     {%- if execute and is_incremental() -%}
-        {%- do _take_over_layers(this, entity) -%}
-        {%- do due.update(due_compaction(this, log, entity, published)) -%}
+        {%- do highwater._take_over_layers(this, entity) -%}
+        {%- do due.update(highwater.due_compaction(this, log, entity, published)) -%}
         {%- if not due.cause -%}
-            {%- set nothing = ', cast(null as array<string>) as present_columns' if entity_setting(entity, 'partial_images', false) else '' -%}
-            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false\n    ' ~ _all_taken_in()) }}
+            {%- set nothing = ', cast(null as array<string>) as present_columns' if highwater.entity_setting(entity, 'partial_images', false) else '' -%}
+            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false\n    ' ~ highwater._all_taken_in()) }}
         {%- endif -%}
     {%- elif execute and published is none -%}
-        {%- do _say_what_is_pending(entity, 0) -%}
+        {%- do highwater._say_what_is_pending(entity, 0) -%}
     {%- endif -%}
-    {{ _applied_since(log, entity, due.taken_in | default(0), published) }}
+    {{ highwater._applied_since(log, entity, due.taken_in | default(0), published) }}
     {%- if due.cause %}
         -- compaction: {{ tojson(due) }}
     {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _applied_since(log, entity, taken_in, published) -%}
-    select `{{ _columns_of_change(entity) | join('`, `') }}`
+    select `{{ highwater._columns_of_change(entity) | join('`, `') }}`
     from {{ log }}
     where
         verdict = 'applied'

@@ -2,11 +2,11 @@
     {%- if 'groups' in arriving -%}
         {{ return(arriving.groups) }}
     {%- endif -%}
-    {%- set key = entity_key(arriving.entity) -%}
-    {%- set values = entity_columns(arriving.entity) | map(attribute='name') | reject('in', key) | list -%}
+    {%- set key = highwater.entity_key(arriving.entity) -%}
+    {%- set values = highwater.entity_columns(arriving.entity) | map(attribute='name') | reject('in', key) | list -%}
     {%- set carried = {} -%}
     {%- for source in arriving.staged if source.batches | default([]) | map(attribute='partial_rows') | map('int') | sum -%}
-        {%- for row in run_query(_carried_by(source)).rows -%}
+        {%- for row in run_query(highwater._carried_by(source)).rows -%}
             {%- do carried.setdefault(row[0], []).append([source.feed, row[1] | string, row[2] | string]) -%}
         {%- endfor -%}
     {%- endfor -%}

@@ -1,22 +1,22 @@
 {%- macro current_rows(merged, entity, publications=none, log=none) -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
-    {%- set may_outlive = truncates and entity_setting(entity, 'partial_images', false) -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
+    {%- set may_outlive = truncates and highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set log = log or api.Relation.create(schema=merged.schema, identifier=entity ~ '_changes') -%}
-    {%- set base = rows_and_mark(merged) if execute and load_relation(merged) else none -%}
-    {%- set is_plain = base and not publications and _is_written_at_once(base, log, entity) -%}
+    {%- set base = highwater.rows_and_mark(merged) if execute and load_relation(merged) else none -%}
+    {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, entity) -%}
     {%- set rows = merged if is_plain else 'base_and_pending' -%}
     {%- if is_plain and truncates -%}
     with
 
-    {{ _truncates(merged, key, false) }}
+    {{ highwater._truncates(merged, key, false) }}
 
     {% elif not is_plain -%}
-    {{ _base_and_pending(merged, log, entity, publications, base.log_batch if base else 0) }}
+    {{ highwater._base_and_pending(merged, log, entity, publications, base.log_batch if base else 0) }}
 
     {% endif -%}
     select
-        {%- for column in entity_columns(entity) %}
+        {%- for column in highwater.entity_columns(entity) %}
         {%- if may_outlive and column.name not in key %}
         if(
             `column orders` is null or `column orders`['{{ column.name }}'].change_sequence_number >= `truncated below`,
@@ -24,7 +24,7 @@
             null
         ) as `{{ column.own_name }}`{{ ',' if not loop.last }}
         {%- else %}
-        {{ _as_own_name(column) }}{{ ',' if not loop.last }}
+        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
     {%- if may_outlive %}
@@ -58,9 +58,9 @@
 {%- endmacro -%}
 
 {%- macro _base_and_pending(merged, log, entity, publications, written) -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set columns = merged_columns(entity) -%}
-    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set columns = highwater.merged_columns(entity) -%}
+    {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if written -%}
         {#- as a literal: files of the log and of the base that are older need not be opened -#}
         {%- set taken_in = "(\n                select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
@@ -77,7 +77,7 @@
     -- applied, and not in the base yet
     pending as (
 
-        select `{{ _columns_of_change(entity) | join('`, `') }}`
+        select `{{ highwater._columns_of_change(entity) | join('`, `') }}`
         from {{ log }}
         where
             verdict = 'applied'
@@ -92,18 +92,18 @@
 
     {%- if truncates %}
 
-    {{ _truncates(merged, key, true) }},
+    {{ highwater._truncates(merged, key, true) }},
     {%- endif %}
 
     latest as (
 
-        {{ latest_change_per_key('pending', entity, merged) | indent(4) }}
+        {{ highwater.latest_change_per_key('pending', entity, merged) | indent(4) }}
 
     ),
 
     base_and_pending as (
 
-        select{{ broadcast_hint('pending_keys', 0) if not publications }}
+        select{{ highwater.broadcast_hint('pending_keys', 0) if not publications }}
             base.`{{ columns | join('`,\n            base.`') }}`
         from {{ merged }} as base
         left anti join (select `{{ key | join('`, `') }}` from pending) as pending_keys
@@ -147,7 +147,7 @@
         from (
             select change_sequence_number
             from {{ merged }}
-            where {{ _is_truncate(key) }}
+            where {{ highwater._is_truncate(key) }}
             {%- if with_pending %}
 
             union all
@@ -164,7 +164,7 @@
 {%- macro _is_written_at_once(base, log, entity) -%}
     {#- Then nothing is pending once a build is over, and the base is what there is to see. A view of a table that grows
         looks for more before it has to. -#}
-    {%- set rule = _built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
+    {%- set rule = highwater._built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
     {%- if not load_relation(log) or rule != 'always' and (not rule.base_rows or base.rows * 2 > rule.base_rows) -%}
         {{ return(false) }}
     {%- endif -%}

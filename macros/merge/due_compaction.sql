@@ -1,13 +1,13 @@
 {%- macro due_compaction(merged, log, entity, published, rule=none) -%}
     {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
-    {%- set rule = rule or _compaction_rule() -%}
-    {%- set base = rows_and_mark(merged) -%}
+    {%- set rule = rule or highwater._compaction_rule() -%}
+    {%- set base = highwater.rows_and_mark(merged) -%}
     {%- set pending = run_query(
         'select ' ~ ([
             "count_if(change_type <> 'truncate') as pending_rows",
             'count(distinct log_batch) as pending_batches',
             'timestampdiff(second, min(landed_at), current_timestamp()) / 86400 as pending_days',
-        ] + key_ends(entity)) | join(', ')
+        ] + highwater.key_ends(entity)) | join(', ')
         ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch
         ~ (' and log_batch <= ' ~ published if published is not none else '')
     ).rows[0] -%}
@@ -16,10 +16,10 @@
         {%- do due.ends.update({name: pending[name] | string if pending[name] is not none else none}) -%}
     {%- endfor -%}
     {%- if pending.pending_batches | int -%}
-        {%- do due.update({'cause': _cause_of_compaction(rule, pending, base.rows)}) -%}
+        {%- do due.update({'cause': highwater._cause_of_compaction(rule, pending, base.rows)}) -%}
     {%- endif -%}
     {%- if published is none -%}
-        {%- do _say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
+        {%- do highwater._say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
     {%- endif -%}
     {{ return(due) }}
 {%- endmacro -%}
@@ -70,17 +70,17 @@
     {%- set are_pending = "is_pending and change_type <> 'truncate'" -%}
     {%- if run_query('select count(*) from ' ~ merged ~ ' where ' ~ are_pending).rows[0][0] | int -%}
         {#- A pending row hides its base row anyway, so the views of that version show the same rows before, between and after the two. -#}
-        {%- do run_query(_delete_behind_pending(merged, entity, are_pending)) -%}
+        {%- do run_query(highwater._delete_behind_pending(merged, entity, are_pending)) -%}
         {%- do run_query('update ' ~ merged ~ ' set is_pending = false, is_new = false where ' ~ are_pending) -%}
     {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _delete_behind_pending(merged, entity, are_pending) -%}
     merge into {{ merged }} as base
-    using (select `{{ entity_key(entity) | join('`, `') }}` from {{ merged }} where {{ are_pending }}) as pending
+    using (select `{{ highwater.entity_key(entity) | join('`, `') }}` from {{ merged }} where {{ are_pending }}) as pending
         on
             not base.is_pending
-            {%- for column in entity_key(entity) %}
+            {%- for column in highwater.entity_key(entity) %}
             and base.`{{ column }}` = pending.`{{ column }}`
             {%- endfor %}
     when matched then delete

@@ -1,10 +1,10 @@
 {%- macro folded_changes(changes, entity, standing=none) -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set values = entity_columns(entity) | map(attribute='name') | reject('in', key) | list -%}
-    {%- set of_latest = _carried_columns(entity) | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set values = highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list -%}
+    {%- set of_latest = highwater._carried_columns(entity) | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
     {#- a merged table that is built for the first time has nothing to fold with -#}
     {%- set has_standing = standing is not none and (standing != this or is_incremental()) -%}
-    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
+    {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- set names = "array('" ~ values | join("', '") ~ "')" if values else 'cast(array() as array<string>)' -%}
     select
         {%- for column in key %}
@@ -36,9 +36,9 @@
                 when exists(`folded rows`, `each row` -> `each row`.`column orders` is not null)
                     then transform(
                         {{ names }},
-                        `each column` -> {{ _living_part('coalesce(`each row`.`row order`, `each row`.`column orders`[`each column`])') | indent(24) }}
+                        `each column` -> {{ highwater._living_part('coalesce(`each row`.`row order`, `each row`.`column orders`[`each column`])') | indent(24) }}
                     )
-                else array_repeat({{ _living_part('`each row`.`row order`') | indent(16) }}, {{ values | length }})
+                else array_repeat({{ highwater._living_part('`each row`.`row order`') | indent(16) }}, {{ values | length }})
             end as `living parts`
         from (
             select
@@ -61,13 +61,13 @@
                     `{{ column }}`,
                     {%- endfor %}
                     max(log_batch) as log_batch,
-                    max_by({{ _struct_of_columns(of_latest, changes) | indent(20) }}, {{ total_order(changes) }}) as `latest change`,
-                    max({{ total_order(changes) }}) as `change order`,
-                    max({{ order_of_side(changes, 'is_there', false) }}) as `order there`,
-                    max({{ order_of_side(changes, 'is_gone', false) }}) as `order gone`,
+                    max_by({{ highwater._struct_of_columns(of_latest, changes) | indent(20) }}, {{ highwater.total_order(changes) }}) as `latest change`,
+                    max({{ highwater.total_order(changes) }}) as `change order`,
+                    max({{ highwater.order_of_side(changes, 'is_there', false) }}) as `order there`,
+                    max({{ highwater.order_of_side(changes, 'is_gone', false) }}) as `order gone`,
                     max_by(
-                        {{ _foldable_row(values, changes, 'present_columns is null', _orders_of_present_columns(changes)) | indent(24) }},
-                        {{ total_order(changes) }}
+                        {{ highwater._foldable_row(values, changes, 'present_columns is null', highwater._orders_of_present_columns(changes)) | indent(24) }},
+                        {{ highwater.total_order(changes) }}
                     ) filter (where not is_deleted) as `folded row`
                 from {{ changes }}
                 group by `{{ key | join('`, `') }}`, present_columns
@@ -81,11 +81,11 @@
                     held.`{{ column }}`,
                     {%- endfor %}
                     held.log_batch,
-                    {{ _struct_of_columns(of_latest, 'held') | indent(20) }} as `latest change`,
-                    {{ total_order('held') }} as `change order`,
-                    {{ order_of_side('held', 'is_there', true) }} as `order there`,
-                    {{ order_of_side('held', 'is_gone', true) }} as `order gone`,
-                    {{ _foldable_row(values, 'held', 'column_orders is null and not held.is_deleted', 'held.column_orders') | indent(20) }} as `folded row`
+                    {{ highwater._struct_of_columns(of_latest, 'held') | indent(20) }} as `latest change`,
+                    {{ highwater.total_order('held') }} as `change order`,
+                    {{ highwater.order_of_side('held', 'is_there', true) }} as `order there`,
+                    {{ highwater.order_of_side('held', 'is_gone', true) }} as `order gone`,
+                    {{ highwater._foldable_row(values, 'held', 'column_orders is null and not held.is_deleted', 'held.column_orders') | indent(20) }} as `folded row`
                 from {{ standing }} as held
                 left semi join {{ changes }}
                     on
@@ -97,7 +97,7 @@
             {%- if truncates %}
             -- a truncate deletes every key
             cross join (
-                select max({{ total_order('truncates') }}) as `truncated order`
+                select max({{ highwater.total_order('truncates') }}) as `truncated order`
                 from (
                     select change_sequence_number, is_deleted, change_hash
                     from {{ changes }}
@@ -106,7 +106,7 @@
                     union all
                     select change_sequence_number, is_deleted, change_hash
                     from {{ standing }}
-                    where {{ _is_truncate(key) }}
+                    where {{ highwater._is_truncate(key) }}
                     {%- endif %}
                 ) as truncates
             )
@@ -130,7 +130,7 @@ struct({{ relation }}.`{{ columns | join('`, ' ~ relation ~ '.`') }}`)
 {%- macro _foldable_row(values, change, is_whole, column_orders) -%}
     {#- The values with their order: one of the row, or one of each column that it carries. -#}
 struct(
-    case when {{ change }}.{{ is_whole }} then {{ total_order(change) }} end as `row order`,
+    case when {{ change }}.{{ is_whole }} then {{ highwater.total_order(change) }} end as `row order`,
     {{ column_orders }} as `column orders`
     {%- for column in values %},
     {{ change }}.`{{ column }}`

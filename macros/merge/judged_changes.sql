@@ -1,8 +1,8 @@
 {%- macro judged_changes(arrivals, standing, arriving) -%}
-    {%- set key = entity_key(arriving.entity) -%}
-    {%- set columns = entity_columns(arriving.entity) | map(attribute='name') | list + contract_columns() -%}
+    {%- set key = highwater.entity_key(arriving.entity) -%}
+    {%- set columns = highwater.entity_columns(arriving.entity) | map(attribute='name') | list + highwater.contract_columns() -%}
     {%- if is_incremental() and not arriving.rows %}
-    {{ _has_nothing_new() }}
+    {{ highwater._has_nothing_new() }}
     select * from {{ this }}
     where false
     {%- elif not key %}
@@ -14,12 +14,12 @@
         case when rejection_reason is not null then 'rejected' else 'applied' end as verdict,
         false as is_tied,
         {{ arriving.log_batch }} as log_batch
-        {{- _columns_of_05(arriving) }}
+        {{- highwater._columns_of_05(arriving) }}
     from {{ arrivals }}
-    {%- elif entity_setting(arriving.entity, 'partial_images', false) %}
-    {{- _judged_partial_images(arrivals, standing, arriving, key, columns) }}
+    {%- elif highwater.entity_setting(arriving.entity, 'partial_images', false) %}
+    {{- highwater._judged_partial_images(arrivals, standing, arriving, key, columns) }}
     {%- else %}
-    {{- _judged_whole_rows(arrivals, standing, arriving, key, columns) }}
+    {{- highwater._judged_whole_rows(arrivals, standing, arriving, key, columns) }}
     {%- endif %}
 {%- endmacro -%}
 
@@ -30,7 +30,7 @@
 
         select
             *,
-            case when rejection_reason is null then {{ total_order(arrivals) }} end as `change order`
+            case when rejection_reason is null then {{ highwater.total_order(arrivals) }} end as `change order`
         from {{ arrivals }}
 
     ),
@@ -39,7 +39,7 @@
 
         select
             ordered.*,
-            {{ _follows_its_like(key) | indent(12) }} as `is copy`,
+            {{ highwater._follows_its_like(key) | indent(12) }} as `is copy`,
             -- the best of its batch, and the best there was before its batch
             max(ordered.`change order`) over of_batch as `batch order`,
             greatest(
@@ -47,8 +47,8 @@
                 max(ordered.`change order`) over before_batch
             ) as `order before`
         from ordered
-        {{- _with_standing(standing, key) }}
-        {{- _windows_of_batches(key) }}
+        {{- highwater._with_standing(standing, key) }}
+        {{- highwater._windows_of_batches(key) }}
 
     )
 
@@ -61,10 +61,10 @@
             when `is copy` or `change order` <=> `order before` then 'duplicate'
             {%- if arriving.truncates %}
             when change_type = 'truncate'
-                and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
-            when change_sequence_number < {{ truncated_below(arriving, '>=') | indent(12) }} then 'superseded'
+                and change_sequence_number = {{ highwater.truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
+            when change_sequence_number < {{ highwater.truncated_below(arriving, '>=') | indent(12) }} then 'superseded'
             {%- endif %}
-            {%- if entity_setting(arriving.entity, 'insert_only', false) %}
+            {%- if highwater.entity_setting(arriving.entity, 'insert_only', false) %}
             -- rows never change: the one that came first stays, and has_inserts_only tells of another
             when `order before` is not null then 'superseded'
             {%- endif %}
@@ -78,20 +78,20 @@
             `change order` <> `order before` and change_sequence_number = `order before`.change_sequence_number, false
         ) as is_tied,
         {{ arriving.log_batch }} as log_batch
-        {{- _columns_of_05(arriving) }}
+        {{- highwater._columns_of_05(arriving) }}
     from ranked
 {%- endmacro -%}
 
 {%- macro _judged_partial_images(arrivals, standing, arriving, key, columns) -%}
-    {%- set groups = column_groups(arriving) -%}
-    {%- set truncated = truncated_below(arriving, '>=') if arriving.truncates else none %}
+    {%- set groups = highwater.column_groups(arriving) -%}
+    {%- set truncated = highwater.truncated_below(arriving, '>=') if arriving.truncates else none %}
     with
 
     ordered as (
 
         select
             *,
-            case when rejection_reason is null then {{ total_order(arrivals) }} end as `change order`
+            case when rejection_reason is null then {{ highwater.total_order(arrivals) }} end as `change order`
         from {{ arrivals }}
 
     ),
@@ -117,7 +117,7 @@
 
         select
             ordered.*,
-            {{ _follows_its_like(key) | indent(12) }} as `is copy`,
+            {{ highwater._follows_its_like(key) | indent(12) }} as `is copy`,
             -- the latest of its batch, and the latest there was before its batch
             {%- for side in ['there', 'gone'] %}
             max(ordered.`order {{ side }}`) over of_batch as `batch {{ side }}`,
@@ -133,8 +133,8 @@
             {%- endfor %}
             {{ arriving.log_batch }} as log_batch
         from sided as ordered
-        {{- _with_standing(standing, key) }}
-        {{- _windows_of_batches(key) }}
+        {{- highwater._with_standing(standing, key) }}
+        {{- highwater._windows_of_batches(key) }}
 
     ),
 
@@ -167,7 +167,7 @@
                 then 'duplicate'
             {%- if truncated %}
             when change_type = 'truncate'
-                and change_sequence_number = {{ truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
+                and change_sequence_number = {{ highwater.truncated_below(arriving, '>') | indent(16) }} then 'duplicate'
             when change_sequence_number < {{ truncated | indent(12) }} then 'superseded'
             when change_type = 'truncate' then 'applied'
             {%- endif %}
@@ -217,7 +217,7 @@
                 and `other order`.change_sequence_number = change_sequence_number
         ), false) as is_tied,
         log_batch
-        {{- _columns_of_05(arriving) }}
+        {{- highwater._columns_of_05(arriving) }}
     from compared
 {%- endmacro -%}
 
@@ -237,12 +237,12 @@
 {%- macro _windows_of_batches(key) %}
         window
             of_batch as (
-                partition by {{ _of_ordered(key) }}
+                partition by {{ highwater._of_ordered(key) }}
                 order by unix_micros(ordered.landed_at)
                 range between current row and current row
             ),
             before_batch as (
-                partition by {{ _of_ordered(key) }}
+                partition by {{ highwater._of_ordered(key) }}
                 order by unix_micros(ordered.landed_at)
                 range between unbounded preceding and 1 preceding
             )
@@ -255,7 +255,7 @@ ordered.`{{ key | join('`, ordered.`') }}`
 {%- macro _follows_its_like(key) -%}
 -- every window goes over one sort
 lag(struct(ordered.landed_at, ordered.`change order`)) over (
-    partition by {{ _of_ordered(key) }}
+    partition by {{ highwater._of_ordered(key) }}
     order by
         unix_micros(ordered.landed_at), ordered.`change order`,
         ordered.feed, ordered.source_file, ordered.source_line

@@ -1,12 +1,12 @@
 {%- macro key_bounds(entity, rows, side) -%}
     {%- set bounds = [] -%}
-    {%- for column in _bounded_columns(entity) -%}
+    {%- for column in highwater._bounded_columns(entity) -%}
         {%- set least = rows | map(attribute='least ' ~ column.name) | reject('none') | min(case_sensitive=true) -%}
         {%- set greatest = rows | map(attribute='greatest ' ~ column.name) | reject('none') | max(case_sensitive=true) -%}
         {%- if least is defined and greatest is defined -%}
             {%- do bounds.append(
-                side ~ '.`' ~ column.name ~ '` between ' ~ _literal(least, column.data_type) ~ ' and '
-                ~ _literal(greatest, column.data_type)
+                side ~ '.`' ~ column.name ~ '` between ' ~ highwater._literal(least, column.data_type) ~ ' and '
+                ~ highwater._literal(greatest, column.data_type)
             ) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -15,9 +15,9 @@
 
 {%- macro _bounded_columns(entity) -%}
     {#- Floats and timestamps are left out: their text depends on settings. -#}
-    {%- set key = entity_key(entity) -%}
+    {%- set key = highwater.entity_key(entity) -%}
     {%- set bounded = [] -%}
-    {%- for column in entity_columns(entity) if column.name in key
+    {%- for column in highwater.entity_columns(entity) if column.name in key
         and column.data_type in ('tinyint', 'smallint', 'int', 'bigint', 'date', 'string') -%}
         {%- do bounded.append(column) -%}
     {%- endfor -%}

@@ -1,14 +1,14 @@
 {%- macro later_baselines(arriving, source) -%}
     {%- set later = [] -%}
-    {%- if not (source.may_hold_baseline and entity_key(arriving.entity)) -%}
+    {%- if not (source.may_hold_baseline and highwater.entity_key(arriving.entity)) -%}
         {{ return(later) }}
     {%- elif not source.batches | map(attribute='baseline_rows') | map('int') | sum -%}
         {{ return(later) }}
     {%- endif -%}
     {%- set log = this if is_incremental() else none -%}
-    {%- set found = run_query(_readings_of_baselines(arriving.entity, source, log)).rows -%}
-    {%- set changed = _epochs_with_changes(log, source.feed) if log and _has_baseline_first(source.feed) else [] -%}
-    {%- set folders = _first_folders(found) if feed_setting(source.feed, 'format') in ('dms-csv', 'dms-parquet') else {} -%}
+    {%- set found = run_query(highwater._readings_of_baselines(arriving.entity, source, log)).rows -%}
+    {%- set changed = highwater._epochs_with_changes(log, source.feed) if log and highwater._has_baseline_first(source.feed) else [] -%}
+    {%- set folders = highwater._first_folders(found) if highwater.feed_setting(source.feed, 'format') in ('dms-csv', 'dms-parquet') else {} -%}
     {%- for file in found if file.landing_batch | int > 0 -%}
         {%- set is_elsewhere = folders and file.source_file.rpartition('/')[0] not in folders[file.epoch] -%}
         {%- if file.differing | int or (file.news | int and (file.epoch in changed or is_elsewhere)) -%}
@@ -16,11 +16,11 @@
         {%- endif -%}
     {%- endfor -%}
     {#- a file lands once under its name: what comes of it again is replayed -#}
-    {{ return(later | rejectattr('source_file', 'in', _files_in_log(log, source.feed, later)) | list) }}
+    {{ return(later | rejectattr('source_file', 'in', highwater._files_in_log(log, source.feed, later)) | list) }}
 {%- endmacro -%}
 
 {%- macro _readings_of_baselines(entity, source, log) -%}
-    {%- set key = entity_key(entity) -%}
+    {%- set key = highwater.entity_key(entity) -%}
     with
 
     baselines as (
@@ -36,7 +36,7 @@
             landing_batch,
             unix_micros(landed_at) as `landed micros`
         from {{ source.relation }}
-        where landing_batch > {{ source.mark }} and {{ _is_undeclared_baseline() }}
+        where landing_batch > {{ source.mark }} and {{ highwater._is_undeclared_baseline() }}
         {%- if log %}
 
         union all
@@ -53,7 +53,7 @@
             0L as landing_batch,
             0L as `landed micros`
         from {{ log }}
-        where feed = '{{ source.feed }}' and rejection_reason is null and {{ is_baseline_sequence('change_sequence_number') }}
+        where feed = '{{ source.feed }}' and rejection_reason is null and {{ highwater.is_baseline_sequence('change_sequence_number') }}
         {%- endif %}
 
     ),
@@ -95,23 +95,23 @@
 {%- endmacro -%}
 
 {%- macro _is_undeclared_baseline() -%}
-rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{ lowest_sequence() }})
+rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{ highwater.lowest_sequence() }})
 {%- endmacro -%}
 
 {%- macro _may_hold_baseline(feed) -%}
     {%- set formats = ['datastream-gcs-json', 'datastream-avro', 'debezium-json', 'arcion-json', 'arcion-csv', 'dms-csv', 'dms-parquet'] -%}
-    {{ return(baseline_condition(feed) is not none or feed_setting(feed, 'format') in formats) }}
+    {{ return(highwater.baseline_condition(feed) is not none or highwater.feed_setting(feed, 'format') in formats) }}
 {%- endmacro -%}
 
 {%- macro _has_baseline_first(feed) -%}
     {#- DMS writes a full load before the first change. Others read it beside the stream, and a declared baseline may come at any time. -#}
-    {{ return(baseline_condition(feed) is none and feed_setting(feed, 'format') in ('dms-csv', 'dms-parquet')) }}
+    {{ return(highwater.baseline_condition(feed) is none and highwater.feed_setting(feed, 'format') in ('dms-csv', 'dms-parquet')) }}
 {%- endmacro -%}
 
 {%- macro _epochs_with_changes(log, feed) -%}
     {{ return(run_query(
         'select distinct substr(change_sequence_number, 1, 16) from ' ~ log ~ " where feed = '" ~ feed
-        ~ "' and rejection_reason is null and source_line > 0 and not " ~ is_baseline_sequence('change_sequence_number')
+        ~ "' and rejection_reason is null and source_line > 0 and not " ~ highwater.is_baseline_sequence('change_sequence_number')
     ).columns[0].values() | list) }}
 {%- endmacro -%}
 
@@ -121,10 +121,10 @@ rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{
     {%- endif -%}
     {%- set names = [] -%}
     {%- for name in files | map(attribute='source_file') | unique -%}
-        {%- do names.append(sql_text(name)) -%}
+        {%- do names.append(highwater.sql_text(name)) -%}
     {%- endfor -%}
     {{ return(run_query(
-        'select distinct source_file from ' ~ log ~ ' where feed = ' ~ sql_text(feed) ~ ' and source_file in (' ~ names | join(', ') ~ ')'
+        'select distinct source_file from ' ~ log ~ ' where feed = ' ~ highwater.sql_text(feed) ~ ' and source_file in (' ~ names | join(', ') ~ ')'
     ).columns[0].values() | list) }}
 {%- endmacro -%}
 
@@ -138,7 +138,7 @@ rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{
 {%- endmacro -%}
 
 {%- macro _say_what_waits(arriving, source, later) -%}
-    {%- set model = _node_of_relation(source.relation) -%}
+    {%- set model = highwater._node_of_relation(source.relation) -%}
     {%- set first = later[0].landing_batch | int -%}
     {%- set records = source.batches | selectattr('landing_batch', 'ge', first) | map(attribute='records') | map('int') | sum -%}
     {%- set files = later | map(attribute='source_file') | unique | list -%}

@@ -1,18 +1,18 @@
 {%- macro latest_change_per_key(changes, entity, standing=none) -%}
-    {%- if execute and not entity_key(entity) -%}
+    {%- if execute and not highwater.entity_key(entity) -%}
         {{ exceptions.raise_compiler_error(
             entity ~ " has no key, so it has a log and no merged table: two records that are alike may be two rows or one. "
             ~ "Declare its key in " ~ entity ~ "_changes.yml, or remove the model " ~ entity ~ "_merged."
         ) }}
     {%- endif -%}
-    {%- if entity_setting(entity, 'partial_images', false) -%}
-        {{- folded_changes(changes, entity, standing) -}}
+    {%- if highwater.entity_setting(entity, 'partial_images', false) -%}
+        {{- highwater.folded_changes(changes, entity, standing) -}}
     {%- else -%}
     select `latest row`.*
     from (
-        select max_by(struct({{ changes }}.*), {{ total_order(changes) }}) as `latest row`
+        select max_by(struct({{ changes }}.*), {{ highwater.total_order(changes) }}) as `latest row`
         from {{ changes }}
-        group by `{{ entity_key(entity) | join('`, `') }}`
+        group by `{{ highwater.entity_key(entity) | join('`, `') }}`
     )
     {%- endif -%}
 {%- endmacro -%}

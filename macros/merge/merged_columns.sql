@@ -4,18 +4,18 @@
     {%- set left_out = first + ['present_columns', 'is_derived', 'rejection_reason', 'rejection_detail', 'record'] -%}
     {{ return(
         first
-        + entity_columns(entity) | map(attribute='name') | list
-        + contract_columns() | reject('in', left_out) | list
-        + (_fold_columns() if entity_setting(entity, 'partial_images', false) else [])
+        + highwater.entity_columns(entity) | map(attribute='name') | list
+        + highwater.contract_columns() | reject('in', left_out) | list
+        + (highwater._fold_columns() if highwater.entity_setting(entity, 'partial_images', false) else [])
     ) }}
 {%- endmacro -%}
 
 {%- macro _carried_columns(entity) -%}
     {#- What a merged row has from its change: all but how it was folded. -#}
-    {{ return(merged_columns(entity) | reject('in', _fold_columns()) | list) }}
+    {{ return(highwater.merged_columns(entity) | reject('in', highwater._fold_columns()) | list) }}
 {%- endmacro -%}
 
 {%- macro _columns_of_change(entity) -%}
     {#- What is read from the log to make a merged row. -#}
-    {{ return((['present_columns'] if entity_setting(entity, 'partial_images', false) else []) + _carried_columns(entity)) }}
+    {{ return((['present_columns'] if highwater.entity_setting(entity, 'partial_images', false) else []) + highwater._carried_columns(entity)) }}
 {%- endmacro -%}

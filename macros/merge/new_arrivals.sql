@@ -1,5 +1,5 @@
 {%- macro new_arrivals(arriving) -%}
-    {%- set columns = entity_columns(arriving.entity) -%}
+    {%- set columns = highwater.entity_columns(arriving.entity) -%}
     {%- for source in arriving.staged -%}
     {%- if not loop.first %}
 
@@ -10,7 +10,7 @@
         {%- for column in columns %}
         `{{ column.name }}`,
         {%- endfor %}
-        {{ contract_columns() | join(',\n        ') }}
+        {{ highwater.contract_columns() | join(',\n        ') }}
     from {{ source.relation }}
     where landing_batch > {{ source.mark }}
     {%- if source.newest is defined %}

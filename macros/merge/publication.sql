@@ -1,5 +1,5 @@
 {%- macro publication(group, logs) -%}
-    {%- set state = _state_of_logs(group, logs) if execute else {'log_batches': {}, 'feeds': {}} -%}
+    {%- set state = highwater._state_of_logs(group, logs) if execute else {'log_batches': {}, 'feeds': {}} -%}
     {%- if not state.log_batches -%}
     -- nothing to publish
     select
@@ -43,7 +43,7 @@
             {%- do newest.append(row[2] | int) -%}
         {%- endfor -%}
         {%- do state.log_batches.update({entity: newest | max}) -%}
-        {%- for table in logged_tables() if table.entity == entity -%}
+        {%- for table in highwater.tables_of_project() if table.entity == entity -%}
             {%- for feed, source_table in table.sources -%}
                 {%- if feed not in state.feeds -%}
                     {%- do state.feeds.update({feed: run_query(
@@ -52,7 +52,7 @@
                 {%- endif -%}
                 {%- do questions.append(
                     "select '" ~ entity ~ "', count(*), min(landing_batch) from raw." ~ feed
-                    ~ " where entry = 'record' and source_table = " ~ _sql_text(source_table)
+                    ~ " where entry = 'record' and source_table = " ~ highwater._sql_text(source_table)
                     ~ " and landing_batch > " ~ marks.get(feed, 0)
                 ) -%}
             {%- endfor -%}

@@ -1,6 +1,6 @@
 {%- macro standing_changes(arrivals, arriving) -%}
-    {%- set key = entity_key(arriving.entity) -%}
-    {%- set is_partial = entity_setting(arriving.entity, 'partial_images', false) -%}
+    {%- set key = highwater.entity_key(arriving.entity) -%}
+    {%- set is_partial = highwater.entity_setting(arriving.entity, 'partial_images', false) -%}
     {%- if not key -%}
     -- no key: nothing stands against a record
     select 1 as nothing where false
@@ -8,13 +8,13 @@
     {%- set no_order = "struct('' as change_sequence_number, true as is_live, 0L as change_hash)" -%}
     -- nothing stands yet; the arrivals are not read for that
     select
-        {%- for column in entity_columns(arriving.entity) if column.name in key %}
+        {%- for column in highwater.entity_columns(arriving.entity) if column.name in key %}
         cast(null as {{ column.data_type }}) as `{{ column.name }}`,
         {%- endfor %}
         {%- if is_partial %}
         {{ no_order }} as `order there`,
         {{ no_order }} as `order gone`
-        {%- for group in column_groups(arriving) %},
+        {%- for group in highwater.column_groups(arriving) %},
         array({{ no_order }}) as `orders of {{ group[0] }}`
         {%- endfor %}
         {%- else %}
@@ -28,7 +28,7 @@
         {%- endfor %}
         `order there`,
         `order gone`
-        {%- for group in column_groups(arriving) %},
+        {%- for group in highwater.column_groups(arriving) %},
         case
             when size(`column orders`) = 0 then array(`order of whole rows`)
             else array_distinct(transform(
@@ -40,15 +40,15 @@
         end as `orders of {{ group[0] }}`
         {%- endfor %}
     from (
-        {{ _standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
+        {{ highwater._standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
     )
     {%- else -%}
-    {{ _standing_of_keys(arrivals, arriving, key, is_partial) }}
+    {{ highwater._standing_of_keys(arrivals, arriving, key, is_partial) }}
     {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _standing_of_keys(arrivals, arriving, key, is_partial) -%}
-    select{{ broadcast_hint('arriving_keys', arriving.rows) }}
+    select{{ highwater.broadcast_hint('arriving_keys', arriving.rows) }}
         {%- for column in key %}
         standing.`{{ column }}`,
         {%- endfor %}
@@ -58,7 +58,7 @@
         max(standing.`order there`) filter (where standing.`column orders` is null) as `order of whole rows`,
         collect_list(standing.`column orders`) as `column orders`
         {%- else %}
-        max({{ total_order('standing') }}) as `standing order`
+        max({{ highwater.total_order('standing') }}) as `standing order`
         {%- endif %}
     from (
         {%- for relation in arriving.standing %}
@@ -71,9 +71,9 @@
             `{{ column }}`,
             {%- endfor %}
             {%- if is_partial %}
-            {{ order_of_side('held', 'is_there', is_merged) | indent(12) }} as `order there`,
-            {{ order_of_side('held', 'is_gone', is_merged) | indent(12) }} as `order gone`,
-            {{ 'column_orders' if is_merged else _orders_of_present_columns('held') }} as `column orders`
+            {{ highwater.order_of_side('held', 'is_there', is_merged) | indent(12) }} as `order there`,
+            {{ highwater.order_of_side('held', 'is_gone', is_merged) | indent(12) }} as `order gone`,
+            {{ 'column_orders' if is_merged else highwater._orders_of_present_columns('held') }} as `column orders`
             {%- else %}
             change_sequence_number,
             is_deleted,
@@ -83,7 +83,7 @@
         {%- if relation.where is not none %}
         where {{ relation.where }}
         {%- else %}
-        {%- for bound in key_bounds(arriving.entity, arriving.ends, 'held') %}
+        {%- for bound in highwater.key_bounds(arriving.entity, arriving.ends, 'held') %}
         {{ 'where' if loop.first else 'and' }} {{ bound }}
         {%- endfor %}
         {%- endif %}
@@ -106,5 +106,5 @@
 {%- endmacro -%}
 
 {%- macro _orders_of_present_columns(change) -%}
-map_from_arrays({{ change }}.present_columns, array_repeat({{ total_order(change) }}, size({{ change }}.present_columns)))
+map_from_arrays({{ change }}.present_columns, array_repeat({{ highwater.total_order(change) }}, size({{ change }}.present_columns)))
 {%- endmacro -%}

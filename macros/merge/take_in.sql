@@ -1,30 +1,30 @@
 {%- macro take_in(merged, changes, entity) -%}
-    {%- if _is_marked(_all_taken_in()) -%}
+    {%- if highwater._is_marked(highwater._all_taken_in()) -%}
         {{ return("select 'nothing to take in'") }}
     {%- endif -%}
     {%- set due = fromjson(modules.re.search('(?m)^ *-- compaction: (.+)$', model.compiled_code)[1]) -%}
-    {%- set changes = '(\n' ~ model.compiled_code ~ '\n)' if _writes_by_itself() else changes -%}
-    {{ _merge_into_base(merged, changes, entity, due) }}
+    {%- set changes = '(\n' ~ model.compiled_code ~ '\n)' if highwater._writes_by_itself() else changes -%}
+    {{ highwater._merge_into_base(merged, changes, entity, due) }}
 {%- endmacro -%}
 
 {%- macro _merge_into_base(merged, changes, entity, due) -%}
-    {%- set columns = merged_columns(entity) -%}
+    {%- set columns = highwater.merged_columns(entity) -%}
     merge into {{ merged }} as base
     using {{ changes }} as change
         on
             -- always so; it stands in the history of the table, where `highwater status` finds it
             base.feed <> 'compacted by {{ due.cause }}'
-            {%- for column in entity_key(entity) %}
+            {%- for column in highwater.entity_key(entity) %}
             and base.`{{ column }}` = change.`{{ column }}`
             {%- endfor %}
-            {%- for bound in key_bounds(entity, [due.ends], 'base') %}
+            {%- for bound in highwater.key_bounds(entity, [due.ends], 'base') %}
             and {{ bound }}
             {%- endfor %}
-    {%- if entity_setting(entity, 'partial_images', false) %}
+    {%- if highwater.entity_setting(entity, 'partial_images', false) %}
     -- the change is folded with what was there
     when matched then update set
     {%- else %}
-    when matched and {{ total_order('change') }} > {{ total_order('base') }} then update set
+    when matched and {{ highwater.total_order('change') }} > {{ highwater.total_order('base') }} then update set
     {%- endif %}
         {%- for column in columns %}
         `{{ column }}` = change.`{{ column }}`{{ ',' if not loop.last }}

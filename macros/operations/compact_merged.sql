@@ -1,19 +1,19 @@
 {%- macro compact_merged(entity) -%}
-    {%- set merged = _built_relation(entity ~ '_merged') -%}
-    {%- set log = _built_relation(entity ~ '_changes') -%}
-    {%- set published = _last_log_batch_shown(entity) -%}
-    {%- do _take_over_layers(merged, entity) -%}
-    {%- set due = due_compaction(merged, log, entity, published, 'highwater compact') -%}
+    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
+    {%- set log = highwater._built_relation(entity ~ '_changes') -%}
+    {%- set published = highwater._last_log_batch_shown(entity) -%}
+    {%- do highwater._take_over_layers(merged, entity) -%}
+    {%- set due = highwater.due_compaction(merged, log, entity, published, 'highwater compact') -%}
     {%- if due.cause -%}
-        {%- do run_query(_merge_into_base(merged, _latest_pending(merged, log, entity, due, published), entity, due)) -%}
+        {%- do run_query(highwater._merge_into_base(merged, highwater._latest_pending(merged, log, entity, due, published), entity, due)) -%}
     {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _latest_pending(merged, log, entity, due, published) -%}
     (
         with changes as (
-            {{ _applied_since(log, entity, due.taken_in, published) | indent(12) }}
+            {{ highwater._applied_since(log, entity, due.taken_in, published) | indent(12) }}
         )
-        {{ latest_change_per_key('changes', entity, merged) | indent(8) }}
+        {{ highwater.latest_change_per_key('changes', entity, merged) | indent(8) }}
     )
 {%- endmacro -%}

@@ -1,17 +1,17 @@
 {%- macro drop_old_changes(entity, landed_before) -%}
-    {%- set log = _built_relation(entity ~ '_changes') -%}
-    {%- set is_old = _is_old(entity, log, landed_before) -%}
-    {%- if not entity_key(entity) -%}
+    {%- set log = highwater._built_relation(entity ~ '_changes') -%}
+    {%- set is_old = highwater._is_old(entity, log, landed_before) -%}
+    {%- if not highwater.entity_key(entity) -%}
         {%- do run_query('delete from ' ~ log ~ ' where ' ~ is_old) -%}
         {{ return('') }}
     {%- endif -%}
-    {%- set merged = _built_relation(entity ~ '_merged') -%}
-    {%- set taken_in = newest_log_batch(merged) -%}
+    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
+    {%- set taken_in = highwater.newest_log_batch(merged) -%}
     {%- set is_old = is_old ~ ' and log_batch <= ' ~ taken_in -%}
     {%- do run_query(
         'delete from ' ~ log ~ ' where ' ~ is_old ~ " and (verdict = 'duplicate' or rejection_reason is not null)"
     ) -%}
-    {%- do run_query(_drop_statement(entity, log, merged, is_old)) -%}
+    {%- do run_query(highwater._drop_statement(entity, log, merged, is_old)) -%}
 {%- endmacro -%}
 
 {%- macro _is_old(entity, log, landed_before) -%}
@@ -19,7 +19,7 @@
     {%- set ends = run_query(
         'select newest.feed, newest.log_batch, coalesce(recorded.landing_batch, 0) from '
         ~ '(select feed, max(log_batch) as log_batch from ' ~ log ~ ' group by feed) as newest '
-        ~ 'left join (select feed, max(landing_batch) as landing_batch from ' ~ _built_relation('ledger')
+        ~ 'left join (select feed, max(landing_batch) as landing_batch from ' ~ highwater._built_relation('ledger')
         ~ " where table_name = '" ~ entity ~ "' group by feed) as recorded on newest.feed = recorded.feed order by 1"
     ).rows -%}
     landed_at < timestamp '{{ landed_before }}' and (
@@ -32,7 +32,7 @@
 {%- endmacro -%}
 
 {%- macro _drop_statement(entity, log, merged, is_old) -%}
-    {%- set key = entity_key(entity) -%}
+    {%- set key = highwater.entity_key(entity) -%}
     merge into {{ log }} as change
     using (
         select
@@ -49,15 +49,15 @@
                 {%- endfor %}
                 -- what is lower than an old whole row or delete says nothing any more, not even of the time of the young ones
                 max(
-                    case when {{ is_old }} and (is_deleted or present_columns is null) then {{ total_order('log') }} end
+                    case when {{ is_old }} and (is_deleted or present_columns is null) then {{ highwater.total_order('log') }} end
                 ) as last_whole,
-                max_by(is_deleted, {{ total_order('log') }}) as is_gone,
+                max_by(is_deleted, {{ highwater.total_order('log') }}) as is_gone,
                 bool_and({{ is_old }}) as is_old
             from {{ log }} as log
             where rejection_reason is null and change_type <> 'truncate'
-            group by {{ _quoted_names(key) }}
+            group by {{ highwater._quoted_names(key) }}
         ) as ended
-        left join (select distinct {{ _quoted_names(key) }}, true as is_kept from {{ merged }}) as kept
+        left join (select distinct {{ highwater._quoted_names(key) }}, true as is_kept from {{ merged }}) as kept
             on
                 {%- for column in key %}
                 {{ 'and ' if not loop.first }}ended.`{{ column }}` = kept.`{{ column }}`
@@ -69,6 +69,6 @@
             {%- endfor %}
             change.rejection_reason is null
             and {{ is_old }}
-            and (latest.is_over or {{ total_order('change') }} < latest.last_whole)
+            and (latest.is_over or {{ highwater.total_order('change') }} < latest.last_whole)
     when matched then delete
 {%- endmacro -%}

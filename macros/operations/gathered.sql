@@ -7,10 +7,10 @@
         {%- do adapter.drop_relation(there) -%}
     {%- endif -%}
     {%- if there is none or was_view -%}
-        {%- do _forget_gathered(model.name) -%}
+        {%- do highwater._forget_gathered(model.name) -%}
         {%- do run_query(create_table_as(False, gathered, sql)) -%}
     {%- endif -%}
-    {%- set news = context[model.name ~ '_news'](gathered, was_view) -%}
+    {%- set news = context.highwater[model.name ~ '_news'](gathered, was_view) -%}
     {%- for statement in news.before -%}
         {%- do run_query(statement) -%}
     {%- endfor -%}
@@ -19,13 +19,13 @@
         {%- set tables.all = tables.all + statement.where | length -%}
     {%- endfor -%}
     {%- for statement in news.statements -%}
-        {%- do run_query(_insert_of_tables(gathered, statement)) -%}
+        {%- do run_query(highwater._insert_of_tables(gathered, statement)) -%}
         {%- set tables.gathered = tables.gathered + statement.where | length -%}
         {%- if loop.length > 3 -%}
             {%- do log(model.name ~ ': ' ~ tables.gathered ~ ' of ' ~ tables.all ~ ' gathered', info=true) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do context['_' ~ model.name ~ '_gathered'](gathered, news) -%}
+    {%- do context.highwater['_' ~ model.name ~ '_gathered'](gathered, news) -%}
     {%- call noop_statement('main', 'GATHERED ' ~ tables.all) -%}
         {{ sql }}
     {%- endcall -%}
@@ -50,7 +50,7 @@
 
 {%- macro _statements_of_parts(parts, at_once=none) -%}
     {#- Of each part its rows, some together in one statement; a part is of as many tables as it has conditions. -#}
-    {%- set at_once = at_once or _tables_at_once() -%}
+    {%- set at_once = at_once or highwater._tables_at_once() -%}
     {%- set statements = [] -%}
     {%- for part in parts -%}
         {%- if statements and statements[-1].where | length + part.where | length <= at_once -%}
@@ -81,7 +81,7 @@
 {%- macro _gathered_marks(model_name) -%}
     {%- set marks = {} -%}
     {%- for row in run_query(
-        'select feed, table_name, declaration, landing_batch from ' ~ _gathered_batches() ~ " where model = '"
+        'select feed, table_name, declaration, landing_batch from ' ~ highwater._gathered_batches() ~ " where model = '"
         ~ model_name ~ "'"
     ).rows -%}
         {%- do marks.update({(row[0], row[1]): {'declaration': row[2], 'landing_batch': row[3] | int}}) -%}
@@ -90,7 +90,7 @@
 {%- endmacro -%}
 
 {%- macro _forget_gathered(model_name) -%}
-    {%- do run_query('delete from ' ~ _gathered_batches() ~ " where model = '" ~ model_name ~ "'") -%}
+    {%- do run_query('delete from ' ~ highwater._gathered_batches() ~ " where model = '" ~ model_name ~ "'") -%}
 {%- endmacro -%}
 
 {%- macro _keep_marks_of_feeds(model_name, marks) -%}
@@ -100,7 +100,7 @@
     {%- endfor -%}
     {%- if rows -%}
         {%- do run_query(
-            'insert into ' ~ _gathered_batches() ~ " replace where model = '" ~ model_name ~ "' and feed in ('"
+            'insert into ' ~ highwater._gathered_batches() ~ " replace where model = '" ~ model_name ~ "' and feed in ('"
             ~ marks | map(attribute='feed') | join("', '") ~ "') values " ~ rows | join(', ')
         ) -%}
     {%- endif -%}
@@ -109,7 +109,7 @@
 {%- macro _keep_marks_of_ledger(model_name, declaration='') -%}
     {#- The ledger does not change meanwhile: what it has is what was gathered. -#}
     {%- do run_query(
-        'insert into ' ~ _gathered_batches() ~ " replace where model = '" ~ model_name ~ "' select '" ~ model_name
+        'insert into ' ~ highwater._gathered_batches() ~ " replace where model = '" ~ model_name ~ "' select '" ~ model_name
         ~ "', feed, table_name, '" ~ declaration ~ "', max(landing_batch) from " ~ ref('ledger')
         ~ ' group by feed, table_name'
     ) -%}
@@ -120,11 +120,11 @@
         {{ return([]) }}
     {%- endif -%}
     {#- A table that the project no longer declares has no log to ask. -#}
-    {%- set declared = logged_tables() | map(attribute='entity') | list -%}
+    {%- set declared = highwater.tables_of_project() | map(attribute='entity') | list -%}
     {{ return(run_query(
         "select ledger.table_name, ledger.feed, coalesce(max(gathered.landing_batch), 0) as mark,"
         ~ " max(ledger.landing_batch) as newest, sum(ledger.rejected) as rejected, sum(ledger.tied) as tied"
-        ~ " from " ~ ref('ledger') ~ " as ledger left join " ~ _gathered_batches() ~ " as gathered"
+        ~ " from " ~ ref('ledger') ~ " as ledger left join " ~ highwater._gathered_batches() ~ " as gathered"
         ~ " on gathered.model = '" ~ model_name ~ "' and gathered.feed = ledger.feed"
         ~ " and gathered.table_name = ledger.table_name"
         ~ " where ledger.landing_batch > coalesce(gathered.landing_batch, 0)"
@@ -149,7 +149,7 @@
 
 {%- macro _tables_of_feeds() -%}
     {%- set feeds = {} -%}
-    {%- for table in logged_tables() -%}
+    {%- for table in highwater.tables_of_project() -%}
         {%- for feed, source_table in table.sources -%}
             {#- as raw has it, and as dbt names it -#}
             {%- set name = (table.tables or [])[loop.index0] or source_table -%}

@@ -2,7 +2,7 @@
     {%- set log = ref(part.table_name ~ '_changes') -%}
     select
         '{{ part.table_name }}' as table_name,
-        {{ _key_as_json(part.table_name) }} as key_values,
+        {{ highwater._key_as_json(part.table_name) }} as key_values,
         change.change_sequence_number,
         change.change_type,
         change.verdict,

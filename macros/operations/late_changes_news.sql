@@ -1,8 +1,8 @@
 {%- macro late_changes_news(late, was_view) -%}
-    {%- set horizons = _horizons() -%}
+    {%- set horizons = highwater._horizons() -%}
     {%- set declaration = local_md5(tojson(horizons)) -%}
     {%- set news = {'before': [], 'statements': [], 'declaration': declaration, 'is_other': false} -%}
-    {%- set marks = _gathered_marks('late_changes') -%}
+    {%- set marks = highwater._gathered_marks('late_changes') -%}
     {%- if not horizons and not marks -%}
         {{ return(news) }}
     {%- endif -%}
@@ -10,27 +10,27 @@
         {#- other days, other changes are late -#}
         {%- do news.before.append('delete from ' ~ late) -%}
         {%- do news.update({'is_other': true}) -%}
-        {%- do _forget_gathered('late_changes') -%}
+        {%- do highwater._forget_gathered('late_changes') -%}
     {%- endif -%}
     {%- set parts = [] -%}
-    {%- for part in _news_of_ledger('late_changes') if part.table_name in horizons -%}
-        {%- set rows = late_changes(part, horizons[part.table_name]) -%}
-        {%- do parts.append({'where': [_batches_of_part(part)], 'rows': rows}) -%}
+    {%- for part in highwater._news_of_ledger('late_changes') if part.table_name in horizons -%}
+        {%- set rows = highwater.late_changes(part, horizons[part.table_name]) -%}
+        {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': rows}) -%}
     {%- endfor -%}
-    {%- do news.statements.extend(_statements_of_parts(parts)) -%}
+    {%- do news.statements.extend(highwater._statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _late_changes_gathered(late, news) -%}
     {%- if news.statements or news.is_other -%}
-        {%- do _keep_marks_of_ledger('late_changes', news.declaration) -%}
+        {%- do highwater._keep_marks_of_ledger('late_changes', news.declaration) -%}
     {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _horizons() -%}
     {%- set horizons = {} -%}
-    {%- for table in logged_tables() -%}
-        {%- set days = entity_setting(table.entity, 'retention_days', {}).get('tombstones') -%}
+    {%- for table in highwater.tables_of_project() -%}
+        {%- set days = highwater.entity_setting(table.entity, 'retention_days', {}).get('tombstones') -%}
         {%- if days -%}
             {%- do horizons.update({table.entity: days}) -%}
         {%- endif -%}

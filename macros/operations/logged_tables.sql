@@ -1,4 +1,4 @@
-{%- macro logged_tables() -%}
+{%- macro default__logged_tables() -%}
     {#- Written by `highwater add-table`: every change log, with the sources that feed it. -#}
     {{ return([
         {'entity': 'contacts', 'sources': [['datastream_crm', 'contacts']]},

@@ -1,13 +1,13 @@
 {%- macro rebuild_merged(entity) -%}
-    {%- set log = _built_relation(entity ~ '_changes') -%}
-    {%- set last = _last_log_batch_shown(entity) -%}
+    {%- set log = highwater._built_relation(entity ~ '_changes') -%}
+    {%- set last = highwater._last_log_batch_shown(entity) -%}
     {%- set rows %}
         with changes as (
             select
-                {%- for column in _columns_of_change(entity) %}
+                {%- for column in highwater._columns_of_change(entity) %}
                 {%- if column == 'log_batch' %}
                 -- all changes of the key are in the row: none of them is taken in again
-                max(log_batch) over (partition by {{ _quoted_names(entity_key(entity)) }}) as log_batch
+                max(log_batch) over (partition by {{ highwater._quoted_names(highwater.entity_key(entity)) }}) as log_batch
                 {%- else %}
                 `{{ column }}`
                 {%- endif %}
@@ -15,7 +15,7 @@
                 {%- endfor %}
             from {{ log }}
             where
-                {%- if entity_setting(entity, 'insert_only', false) %}
+                {%- if highwater.entity_setting(entity, 'insert_only', false) %}
                 verdict = 'applied' -- whatever is higher: the row that came first stays
                 {%- else %}
                 rejection_reason is null
@@ -24,9 +24,9 @@
                 and log_batch <= {{ last }}
                 {%- endif %}
         )
-        {{ latest_change_per_key('changes', entity) }}
+        {{ highwater.latest_change_per_key('changes', entity) }}
     {%- endset -%}
-    {%- do run_query(_table_of_rows(entity, rows)) -%}
+    {%- do run_query(highwater._table_of_rows(entity, rows)) -%}
 {%- endmacro -%}
 
 {%- macro _last_log_batch_shown(entity) -%}
@@ -36,17 +36,17 @@
     {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == entity ~ '_merged' -%}
         {#- the merged table of a publish group reads its publications -#}
         {%- for parent in node.depends_on.nodes if parent.endswith('_publications') -%}
-            {%- set published = published_log_batch(_built_relation(parent.split('.')[-1]), entity) -%}
+            {%- set published = highwater.published_log_batch(highwater._built_relation(parent.split('.')[-1]), entity) -%}
             {#- before its first publication a table shows what it has -#}
             {%- set merged = adapter.get_relation(none, node.schema, node.alias) -%}
-            {{ return(published or (newest_log_batch(merged) if merged else 0)) }}
+            {{ return(published or (highwater.newest_log_batch(merged) if merged else 0)) }}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(none) }}
 {%- endmacro -%}
 
 {%- macro _built_relation(model_name) -%}
-    {%- set node = _built_model(model_name) -%}
+    {%- set node = highwater._built_model(model_name) -%}
     {{ return(api.Relation.create(schema=node.schema, identifier=node.alias)) }}
 {%- endmacro -%}
 

@@ -1,11 +1,11 @@
 {%- macro rejected_changes_news(rejected, was_view) -%}
-    {%- set news = {'before': [], 'statements': [], 'of_ledger': _news_of_ledger('rejected_changes')} -%}
+    {%- set news = {'before': [], 'statements': [], 'of_ledger': highwater._news_of_ledger('rejected_changes')} -%}
     {%- set parts = [] -%}
     {%- for part in news.of_ledger if part.rejected > 0 -%}
-        {%- do parts.append({'where': [_batches_of_part(part)], 'rows': _rejected_rows(part)}) -%}
+        {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': highwater._rejected_rows(part)}) -%}
     {%- endfor -%}
-    {%- for statement in _statements_of_parts(parts) -%}
-        {%- do news.statements.append({'where': statement.where, 'rows': _with_what_to_do(statement.rows)}) -%}
+    {%- for statement in highwater._statements_of_parts(parts) -%}
+        {%- do news.statements.append({'where': statement.where, 'rows': highwater._with_what_to_do(statement.rows)}) -%}
     {%- endfor -%}
     {{ return(news) }}
 {%- endmacro -%}
@@ -22,18 +22,18 @@
     {%- for part in news.of_ledger if (part.table_name, part.feed) in standing -%}
         {%- do asked.append(part) -%}
     {%- endfor -%}
-    {%- for parts in asked | batch(_tables_at_once()) -%}
-        {%- for row in run_query(_counted_mended_records(rejected, parts)).rows if row[1] > 0 -%}
-            {%- do run_query(_drop_mended_records(rejected, parts[row[0] | int])) -%}
+    {%- for parts in asked | batch(highwater._tables_at_once()) -%}
+        {%- for row in run_query(highwater._counted_mended_records(rejected, parts)).rows if row[1] > 0 -%}
+            {%- do run_query(highwater._drop_mended_records(rejected, parts[row[0] | int])) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- if news.statements or asked -%}
-        {%- do _keep_marks_of_ledger('rejected_changes') -%}
+        {%- do highwater._keep_marks_of_ledger('rejected_changes') -%}
     {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _batches_of_part(part) -%}
-    table_name = '{{ part.table_name }}' and {{ _batches_in_log(part) }}
+    table_name = '{{ part.table_name }}' and {{ highwater._batches_in_log(part) }}
 {%- endmacro -%}
 
 {%- macro _batches_in_log(part) -%}
@@ -53,7 +53,7 @@
         record
     from {{ ref(part.table_name ~ '_changes') }}
     where
-        {{ _batches_in_log(part) }}
+        {{ highwater._batches_in_log(part) }}
         and rejection_reason is not null
         and not is_derived
 {%- endmacro -%}
@@ -86,7 +86,7 @@
         source_line
     from {{ ref(part.table_name ~ '_changes') }}
     where
-        {{ _batches_in_log(part) }}
+        {{ highwater._batches_in_log(part) }}
         and rejection_reason is null
         and source_file is not null
 {%- endmacro -%}
@@ -103,7 +103,7 @@
         count(*) as mended
     from {{ rejected }} as rejected
     inner join (
-        {{ _mended_records(part) | indent(8) }}
+        {{ highwater._mended_records(part) | indent(8) }}
     ) as accepted
         on rejected.source_file = accepted.source_file and rejected.source_line = accepted.source_line
     where rejected.table_name = '{{ part.table_name }}' and rejected.feed = '{{ part.feed }}'
@@ -113,7 +113,7 @@
 {%- macro _drop_mended_records(rejected, part) -%}
     merge into {{ rejected }} as rejected
     using (
-        {{ _mended_records(part) | indent(8) }}
+        {{ highwater._mended_records(part) | indent(8) }}
     ) as accepted
         on
             rejected.table_name = '{{ part.table_name }}'

@@ -1,7 +1,7 @@
 {%- macro stale_rows_news(stale, was_view) -%}
     {#- A row stays until a newer change of its key is accepted, or this one by a replay. -#}
     {%- set news = {'before': [], 'statements': [], 'asked': []} -%}
-    {%- set of_ledger = _news_of_ledger('stale_rows') -%}
+    {%- set of_ledger = highwater._news_of_ledger('stale_rows') -%}
     {%- set listed = [] -%}
     {%- if of_ledger -%}
         {%- for row in run_query('select distinct table_name from ' ~ stale).rows -%}
@@ -9,31 +9,31 @@
         {%- endfor -%}
     {%- endif -%}
     {%- set parts = [] -%}
-    {%- for part in of_ledger if entity_key(part.table_name) -%}
+    {%- for part in of_ledger if highwater.entity_key(part.table_name) -%}
         {%- if part.rejected > 0 -%}
-            {%- do parts.append({'where': [_batches_of_part(part)], 'rows': _stale_rows(part)}) -%}
+            {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': highwater._stale_rows(part)}) -%}
         {%- endif -%}
         {%- if part.table_name in listed -%}
             {%- do news.asked.append(part) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do news.statements.extend(_statements_of_parts(parts)) -%}
+    {%- do news.statements.extend(highwater._statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _stale_rows_gathered(stale, news) -%}
-    {%- for parts in news.asked | batch(_tables_at_once()) -%}
-        {%- do run_query(_drop_rows_that_moved_on(stale, parts)) -%}
+    {%- for parts in news.asked | batch(highwater._tables_at_once()) -%}
+        {%- do run_query(highwater._drop_rows_that_moved_on(stale, parts)) -%}
     {%- endfor -%}
     {%- if news.statements or news.asked -%}
-        {%- do _keep_marks_of_ledger('stale_rows') -%}
+        {%- do highwater._keep_marks_of_ledger('stale_rows') -%}
     {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _stale_rows(part) -%}
     {%- set entity = part.table_name -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set newest_rejected = _newest_rejected_of_keys(part) -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set newest_rejected = highwater._newest_rejected_of_keys(part) -%}
     select
         '{{ entity }}' as table_name,
         rejected.key_values,
@@ -43,9 +43,9 @@
     ) as rejected
     left anti join (
         -- what stands of these keys; the big table is read once, and never shuffled
-        select{{ broadcast_hint('rejected_keys', part.rejected | int) }} standing.*
+        select{{ highwater.broadcast_hint('rejected_keys', part.rejected | int) }} standing.*
         from (
-            {{ _accepted_rows(entity) | indent(12) }}
+            {{ highwater._accepted_rows(entity) | indent(12) }}
         ) as standing
         left semi join (
             {{ newest_rejected | indent(12) }}
@@ -60,8 +60,8 @@
             {{ 'and ' if not loop.first }}rejected.`{{ column }}` = accepted.`{{ column }}`
             {%- endfor %}
             and accepted.change_sequence_number >= rejected.newest.change_sequence_number
-            {%- if entity_setting(entity, 'partial_images', false) %}
-            {%- set values = _quoted(entity_columns(entity) | map(attribute='name') | reject('in', key) | list) %}
+            {%- if highwater.entity_setting(entity, 'partial_images', false) %}
+            {%- set values = highwater._quoted(highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list) %}
             -- whole, or by all of the columns that the rejected change carried
             and (accepted.column_orders is null or accepted.is_deleted or forall(
                 array_intersect(array({{ values }}), coalesce(rejected.newest.present_columns, array({{ values }}))),
@@ -74,13 +74,13 @@
 
 {%- macro _newest_rejected_of_keys(part) -%}
     {%- set entity = part.table_name -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set truncated = _highest_truncate(entity) if entity_setting(entity, 'truncates', false) -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set truncated = highwater._highest_truncate(entity) if highwater.entity_setting(entity, 'truncates', false) -%}
     select
         {%- for column in key %}
         `{{ column }}`,
         {%- endfor %}
-        {{ _key_as_json(entity) }} as key_values,
+        {{ highwater._key_as_json(entity) }} as key_values,
         max_by(
             struct(
                 change_sequence_number,
@@ -98,7 +98,7 @@
         ) as newest
     from {{ ref(entity ~ '_changes') }}
     where
-        {{ _batches_in_log(part) }}
+        {{ highwater._batches_in_log(part) }}
         -- of these the key and the order are what the source has
         and rejection_reason in ('value_does_not_fit', 'partial_image', 'unreadable_commit_time', 'unknown_operation')
         and change_sequence_number > '{{ truncated or '' }}'
@@ -106,17 +106,17 @@
         and `{{ column }}` is not null
         and not coalesce(contains(concat(' and ', rejection_detail), ' and {{ column }} = ["'), false)
         {%- endfor %}
-    group by {{ _quoted_names(key) }}
+    group by {{ highwater._quoted_names(key) }}
 {%- endmacro -%}
 
 {%- macro _accepted_rows(entity) -%}
     {#- The merged table, and changes of the log that it has not taken in yet: it may be built later, or be held. -#}
     {%- set log = ref(entity ~ '_changes') -%}
     {%- set merged = adapter.get_relation(none, log.schema, entity ~ '_merged') -%}
-    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
+    {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- if merged %}
     select
-        {%- for column in entity_key(entity) %}
+        {%- for column in highwater.entity_key(entity) %}
         `{{ column }}`,
         {%- endfor %}
         {%- if is_partial %}
@@ -129,16 +129,16 @@
     union all
     {% endif %}
     select
-        {%- for column in entity_key(entity) %}
+        {%- for column in highwater.entity_key(entity) %}
         `{{ column }}`,
         {%- endfor %}
         {%- if is_partial %}
-        {{ _orders_of_present_columns('log') }} as column_orders,
+        {{ highwater._orders_of_present_columns('log') }} as column_orders,
         {%- endif %}
         is_deleted,
         change_sequence_number
     from {{ log }} as log
-    where rejection_reason is null and log_batch > {{ newest_log_batch(merged) if merged else 0 }}
+    where rejection_reason is null and log_batch > {{ highwater.newest_log_batch(merged) if merged else 0 }}
 {%- endmacro -%}
 
 {%- macro _highest_truncate(entity) -%}
@@ -154,17 +154,17 @@
         {%- for part in parts %}
         select
             '{{ part.table_name }}' as table_name,
-            {{ _key_as_json(part.table_name) }} as key_values,
+            {{ highwater._key_as_json(part.table_name) }} as key_values,
             present_columns,
             false as is_rejected,
             change_sequence_number
         from {{ ref(part.table_name ~ '_changes') }}
         where
-            {{ _batches_in_log(part) }}
+            {{ highwater._batches_in_log(part) }}
             and rejection_reason is null
 
         union all
-        {% if entity_setting(part.table_name, 'truncates', false) %}
+        {% if highwater.entity_setting(part.table_name, 'truncates', false) %}
         -- a truncate is newer than every key
         select '{{ part.table_name }}', listed.key_values, null, false, truncated.change_sequence_number
         from {{ stale }} as listed
@@ -172,7 +172,7 @@
             select max(change_sequence_number) as change_sequence_number
             from {{ ref(part.table_name ~ '_changes') }}
             where
-                {{ _batches_in_log(part) }}
+                {{ highwater._batches_in_log(part) }}
                 and rejection_reason is null
                 and change_type = 'truncate'
         ) as truncated

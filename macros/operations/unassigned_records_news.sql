@@ -1,8 +1,8 @@
 {%- macro unassigned_records_news(unassigned, was_view) -%}
     {%- set news = {'before': [], 'statements': [], 'feeds': {}} -%}
-    {%- set marks = _gathered_marks('unassigned_records') -%}
+    {%- set marks = highwater._gathered_marks('unassigned_records') -%}
     {%- set parts = [] -%}
-    {%- for feed, tables in _tables_of_feeds().items() -%}
+    {%- for feed, tables in highwater._tables_of_feeds().items() -%}
         {%- set raw_table = source(feed, tables[0][2]) -%}
         {%- set declared = tables | map(attribute=1) | list -%}
         {%- set declaration = local_md5(tojson(declared | sort)) -%}
@@ -10,20 +10,20 @@
         {%- set is_same = mark.declaration == declaration -%}
         {%- set upto = mark.landing_batch if is_same else 0 -%}
         {%- if mark and not is_same -%}
-            {%- do news.before.extend(_forget_declared(unassigned, feed, declared)) -%}
+            {%- do news.before.extend(highwater._forget_declared(unassigned, feed, declared)) -%}
         {%- endif -%}
-        {%- set newest = _newest_batches(raw_table, upto) -%}
+        {%- set newest = highwater._newest_batches(raw_table, upto) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
         {%- set names = newest.keys() | reject('in', declared) | list -%}
         {%- for some in names | batch(50) -%}
-            {%- set where = 'landing_batch > ' ~ upto ~ ' and ' ~ _is_one_of('source_table', some) -%}
+            {%- set where = 'landing_batch > ' ~ upto ~ ' and ' ~ highwater._is_one_of('source_table', some) -%}
             {%- do parts.append({
                 'where': ["feed = '" ~ feed ~ "' and " ~ where],
-                'rows': _unassigned_rows(raw_table, where),
+                'rows': highwater._unassigned_rows(raw_table, where),
             }) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- do news.statements.extend(_statements_of_parts(parts)) -%}
+    {%- do news.statements.extend(highwater._statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
@@ -32,7 +32,7 @@
     {%- for feed, found in news.feeds.items() if found.newest -%}
         {%- do marks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
     {%- endfor -%}
-    {%- do _keep_marks_of_feeds('unassigned_records', marks) -%}
+    {%- do highwater._keep_marks_of_feeds('unassigned_records', marks) -%}
 {%- endmacro -%}
 
 {%- macro _forget_declared(unassigned, feed, declared) -%}
@@ -46,7 +46,7 @@
     {%- set statements = [] -%}
     {%- for some in names | batch(50) -%}
         {%- do statements.append(
-            'delete from ' ~ unassigned ~ " where feed = '" ~ feed ~ "' and " ~ _is_one_of('source_table', some)
+            'delete from ' ~ unassigned ~ " where feed = '" ~ feed ~ "' and " ~ highwater._is_one_of('source_table', some)
         ) -%}
     {%- endfor -%}
     {{ return(statements) }}
@@ -58,7 +58,7 @@
         {{- column ~ ' is null' if none in names -}}
         {{- ' or ' if none in names and texts -}}
         {%- if texts -%}
-            {{- column }} in ({% for name in texts %}{{ _sql_text(name) }}{{ ', ' if not loop.last }}{% endfor %})
+            {{- column }} in ({% for name in texts %}{{ highwater._sql_text(name) }}{{ ', ' if not loop.last }}{% endfor %})
         {%- endif -%}
     )
 {%- endmacro -%}

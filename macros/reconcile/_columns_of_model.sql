@@ -3,7 +3,7 @@
         {{ return([]) }}
     {%- endif -%}
     {#- The declared columns of the model, so that a column that went missing is an error and not a PASS, and those it has. -#}
-    {%- set node = _model_of(model) -%}
+    {%- set node = highwater._model_of(model) -%}
     {%- if not node -%}
         {{ exceptions.raise_compiler_error(
             "matches_export: " ~ model ~ " is no model of the project; name the columns to compare with `columns:`."
@@ -11,12 +11,12 @@
     {%- endif -%}
     {%- set names = node.columns.keys() | list -%}
     {%- set known = (names + key) | map('lower') | list -%}
-    {{ return((names + _types_of(model).keys() | reject('in', known) | list) | reject('in', key) | list) }}
+    {{ return((names + highwater._types_of(model).keys() | reject('in', known) | list) | reject('in', key) | list) }}
 {%- endmacro -%}
 
 {%- macro _declared_rules(model) -%}
     {%- set rules = {} -%}
-    {%- set node = _model_of(model) if execute else none -%}
+    {%- set node = highwater._model_of(model) if execute else none -%}
     {%- for column in (node.columns.values() if node else []) if column.config.get('meta', {}).get('reconcile') -%}
         {%- do rules.update({column.name: column.config.meta.reconcile}) -%}
     {%- endfor -%}
@@ -25,7 +25,7 @@
 
 {%- macro _sensitive_columns(model, names) -%}
     {#- By the names that are compared, which a test may write in capitals. -#}
-    {%- set node = _model_of(model) if execute else none -%}
+    {%- set node = highwater._model_of(model) if execute else none -%}
     {%- set declared = [] -%}
     {%- for column in (node.columns.values() if node else []) if column.config.get('meta', {}).get('sensitive') -%}
         {%- do declared.append(column.name | lower) -%}
@@ -56,7 +56,7 @@
 {%- macro _readable_rows(export, where, has_reasons) -%}
     {#- A row of an export that could not be read has NULLs in the place of values, and equals nothing. -#}
     {%- set conditions = (['rejection_reason is null'] if has_reasons else []) + (['(' ~ where ~ ')'] if where else []) -%}
-    {{ return(_rows_where(export, conditions | join(' and '))) }}
+    {{ return(highwater._rows_where(export, conditions | join(' and '))) }}
 {%- endmacro -%}
 
 {%- macro _with_names_of_the_source(export, model) -%}
@@ -64,7 +64,7 @@
     {%- set names = [(export.identifier if export.identifier is defined else '').split('__')[1:] | join('__'), model.name] if execute and model else [] -%}
     {%- set entity = namespace(columns=[]) -%}
     {%- for name in names if not entity.columns and ('model.' ~ project_name ~ '.' ~ name ~ '_changes') in graph.nodes -%}
-        {%- set entity.columns = entity_columns(name) -%}
+        {%- set entity.columns = highwater.entity_columns(name) -%}
     {%- endfor -%}
     {%- set others = [] -%}
     {%- for column in entity.columns if column.own_name != column.name -%}

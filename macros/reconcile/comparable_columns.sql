@@ -3,7 +3,7 @@
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
-    {%- set types = [_types_of(lake), _types_of(export)] -%}
+    {%- set types = [highwater._types_of(lake), highwater._types_of(export)] -%}
     {%- set columns = [] -%}
     {%- for name in names -%}
         {%- for place, side in [(0, lake), (1, export)] if name | lower not in types[place] -%}
@@ -20,15 +20,15 @@
         {%- endfor -%}
         {%- set lake_type = types[0][name | lower] -%}
         {%- set export_type = types[1][name | lower] -%}
-        {%- set type = _common_type(name, lake_type, export_type, lake, export, own) -%}
+        {%- set type = highwater._common_type(name, lake_type, export_type, lake, export, own) -%}
         {%- do columns.append({
             'name': name,
             'data_type': type,
             'rules': own,
-            'lake': _comparable(_cast_to(name, lake_type, type), type),
-            'export': _comparable(_cast_to(name, export_type, type), type),
-            'lake_by_rules': _by_rules(_comparable(_cast_to(name, lake_type, type), type), own, type, 'lake'),
-            'export_by_rules': _by_rules(_comparable(_cast_to(name, export_type, type), type), own, type, 'export'),
+            'lake': highwater._comparable(highwater._cast_to(name, lake_type, type), type),
+            'export': highwater._comparable(highwater._cast_to(name, export_type, type), type),
+            'lake_by_rules': highwater._by_rules(highwater._comparable(highwater._cast_to(name, lake_type, type), type), own, type, 'lake'),
+            'export_by_rules': highwater._by_rules(highwater._comparable(highwater._cast_to(name, export_type, type), type), own, type, 'export'),
         }) -%}
     {%- endfor -%}
     {{ return(columns) }}
@@ -94,10 +94,10 @@
         {{ return(value) }}
     {%- endif -%}
     {%- set inner = type[type.index('<') + 1:-1] -%}
-    {%- set parts = _parts_of_type(inner) -%}
+    {%- set parts = highwater._parts_of_type(inner) -%}
     {%- if type.startswith('map<') -%}
-        {%- set key = _comparable(item ~ '.key', parts[0], depth + 1) -%}
-        {%- set content = _comparable(item ~ '.value', parts[1], depth + 1) -%}
+        {%- set key = highwater._comparable(item ~ '.key', parts[0], depth + 1) -%}
+        {%- set content = highwater._comparable(item ~ '.value', parts[1], depth + 1) -%}
         {%- if (key, content) == (item ~ '.key', item ~ '.value') -%}
             {{ return('sort_array(map_entries(' ~ value ~ '))') }}
         {%- endif -%}
@@ -106,13 +106,13 @@
             ~ ' as value)))'
         ) }}
     {%- elif type.startswith('array<') -%}
-        {{ return('transform(' ~ value ~ ', ' ~ item ~ ' -> ' ~ _comparable(item, inner, depth + 1) ~ ')') }}
+        {{ return('transform(' ~ value ~ ', ' ~ item ~ ' -> ' ~ highwater._comparable(item, inner, depth + 1) ~ ')') }}
     {%- endif -%}
     {%- set fields = [] -%}
     {%- for part in parts -%}
         {%- set field = part.split(':')[0] -%}
         {%- do fields.append(
-            _comparable(value ~ '.`' ~ field ~ '`', part[field | length + 1:], depth + 1) ~ ' as `' ~ field ~ '`'
+            highwater._comparable(value ~ '.`' ~ field ~ '`', part[field | length + 1:], depth + 1) ~ ' as `' ~ field ~ '`'
         ) -%}
     {%- endfor -%}
     {{ return('case when ' ~ value ~ ' is not null then struct(' ~ fields | join(', ') ~ ') end') }}

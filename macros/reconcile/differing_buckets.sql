@@ -1,12 +1,12 @@
-{%- macro differing_buckets(lake, export, key, columns, buckets=_buckets()) -%}
+{%- macro differing_buckets(lake, export, key, columns, buckets=highwater._buckets()) -%}
 with
 
 lake as (
-    {{ _bucket_sums(lake, 'lake', key, columns, buckets) }}
+    {{ highwater._bucket_sums(lake, 'lake', key, columns, buckets) }}
 ),
 
 export as (
-    {{ _bucket_sums(export, 'export', key, columns, buckets) }}
+    {{ highwater._bucket_sums(export, 'export', key, columns, buckets) }}
 ),
 
 compared as (
@@ -34,10 +34,10 @@ select * from compared
     {{ return(16384) }}
 {%- endmacro -%}
 
-{%- macro _bucket_of_key(side, key, columns, buckets=_buckets()) -%}
+{%- macro _bucket_of_key(side, key, columns, buckets=highwater._buckets()) -%}
 pmod(xxhash64(
     {%- for column in columns if column.name in key or not key -%}
-    {{ _hashable(column[side ~ '_by_rules'], column.data_type) }}{{ ', ' if not loop.last }}
+    {{ highwater._hashable(column[side ~ '_by_rules'], column.data_type) }}{{ ', ' if not loop.last }}
     {%- endfor -%}
 ), {{ buckets }})
 {%- endmacro -%}
@@ -51,8 +51,8 @@ pmod(xxhash64(
         sum(row_hash & 4294967295) as low_bits
     from (
         select
-            {{ _bucket_of_key(side, key, columns, buckets) }} as bucket,
-            {{ _row_hash(side, columns) | indent(8) }} as row_hash
+            {{ highwater._bucket_of_key(side, key, columns, buckets) }} as bucket,
+            {{ highwater._row_hash(side, columns) | indent(8) }} as row_hash
         from {{ relation }}
     )
     group by bucket
@@ -61,7 +61,7 @@ pmod(xxhash64(
 {%- macro _row_hash(side, columns) -%}
     xxhash64(
         {%- for column in columns %}
-        {{ _hashable(column[side], column.data_type) }},
+        {{ highwater._hashable(column[side], column.data_type) }},
         {%- endfor %}
         -- xxhash64 passes over NULLs, so where they are is hashed too
         {%- for chunk in columns | batch(60) %}

@@ -4,7 +4,7 @@
         if test.resource_type == 'test' and test.test_metadata and test.test_metadata.name == 'matches_export' -%}
         {%- set model = graph.nodes[test.attached_node] -%}
         {%- if not tables or model.name in tables -%}
-            {%- do plans.append(_plan_of_table(model, test)) -%}
+            {%- do plans.append(highwater._plan_of_table(model, test)) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- do log('reconciliation plan: ' ~ tojson(plans)) -%}
@@ -19,29 +19,29 @@
         {%- set source.table = graph.sources[id].config.get('meta', {}).get('source_table', graph.sources[id].name) -%}
         {%- set source.raw = graph.sources[id].relation_name -%}
         {%- set source.positions = graph.sources[id].source_meta.get('feed', {}).get('positions') -%}
-        {%- set source.exports = _delivered_exports(
+        {%- set source.exports = highwater._delivered_exports(
             api.Relation.create(schema=graph.sources[id].schema, identifier=graph.sources[id].identifier), source.table
         ) -%}
     {%- endfor -%}
     {%- set key = arguments.get('key') -%}
     {%- set where = test.config.get('where') -%}
     {%- set skipped = arguments.get('exclude_columns', []) -%}
-    {%- set declared = _columns_of_model(model.relation_name, key) -%}
+    {%- set declared = highwater._columns_of_model(model.relation_name, key) -%}
     {%- set names = key + (arguments.get('columns') or declared) | reject('in', key + skipped) | list -%}
     {%- set lake = model.relation_name | string -%}
-    {%- set truth = _with_names_of_the_source(
+    {%- set truth = highwater._with_names_of_the_source(
         api.Relation.create(schema=export.schema, identifier=export.alias), model
     ) -%}
-    {%- set columns = comparable_columns(lake, truth, names, _declared_rules(lake)) -%}
+    {%- set columns = highwater.comparable_columns(lake, truth, names, highwater._declared_rules(lake)) -%}
     {%- set has_log = graph.nodes.values() | selectattr('resource_type', 'eq', 'model')
         | selectattr('name', 'eq', model.name ~ '_changes') | list | length > 0 -%}
     {#- where positions go, in the form of one -#}
     {%- set marks = {'start': 'aaaaaaaaaaaaaaaa/aaaaaaaaaaaaaaaa', 'position': 'bbbbbbbbbbbbbbbb/bbbbbbbbbbbbbbbb'} -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=model.name ~ '_changes') -%}
-    {%- set has_history = has_log and source.positions and entity_key(model.name) -%}
+    {%- set has_history = has_log and source.positions and highwater.entity_key(model.name) -%}
     {%- set is_feed = source.feed is not none -%}
-    {%- set sensitive = _sensitive_columns(lake, names) -%}
-    {%- set readable = _readable_rows(truth, where, is_feed) -%}
+    {%- set sensitive = highwater._sensitive_columns(lake, names) -%}
+    {%- set readable = highwater._readable_rows(truth, where, is_feed) -%}
     {#- the rows of the lake are those of the table, or those as of a position: a view has them -#}
     {%- set compared = '{lake_rows}' -%}
     {%- set plan = {
@@ -60,18 +60,18 @@
         'exports': source.exports,
         'positions': source.positions,
         'log': log | string if has_log else none,
-        'log_key': _log_key(model.name) if has_log and entity_key(model.name) else {},
-        'sequence': sequence_of_position('position', source.positions) if source.positions else none,
-        'rows_at_position': _rows_at_position(model, marks.position) if has_history else none,
-        'rows_of_log': rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
-        'versions': _versions_between(model, marks.start, marks.position) if has_history else none,
-        'buckets': differing_buckets(compared, readable, key, columns),
-        'keys': differing_keys('{lake_part}', '{export_part}', key, columns) if key else none,
-        'verdicts': row_verdicts('{lake_part}', '{export_part}', key, columns),
-        'verdicts_of_unique_keys': row_verdicts('{lake_part}', '{export_part}', key, columns, has_unique_keys=true),
+        'log_key': highwater._log_key(model.name) if has_log and highwater.entity_key(model.name) else {},
+        'sequence': highwater.sequence_of_position('position', source.positions) if source.positions else none,
+        'rows_at_position': highwater._rows_at_position(model, marks.position) if has_history else none,
+        'rows_of_log': highwater.rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
+        'versions': highwater._versions_between(model, marks.start, marks.position) if has_history else none,
+        'buckets': highwater.differing_buckets(compared, readable, key, columns),
+        'keys': highwater.differing_keys('{lake_part}', '{export_part}', key, columns) if key else none,
+        'verdicts': highwater.row_verdicts('{lake_part}', '{export_part}', key, columns),
+        'verdicts_of_unique_keys': highwater.row_verdicts('{lake_part}', '{export_part}', key, columns, has_unique_keys=true),
         'readable': readable | string,
-        'lake_bucket': _bucket_of_key('lake', key, columns),
-        'export_bucket': _bucket_of_key('export', key, columns),
+        'lake_bucket': highwater._bucket_of_key('lake', key, columns),
+        'export_bucket': highwater._bucket_of_key('export', key, columns),
     } -%}
     {{ return(plan) }}
 {%- endmacro -%}
@@ -79,10 +79,10 @@
 {%- macro _rows_at_position(model, position) -%}
     {%- set entity = model.name -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set columns = entity_columns(entity) -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set columns = highwater.entity_columns(entity) -%}
     {%- set names = '`' ~ columns | map(attribute='own_name') | join('`, `') ~ '`' -%}
-    {%- set names_of_key = '`' ~ _log_key(entity) | join('`, `') ~ '`' -%}
+    {%- set names_of_key = '`' ~ highwater._log_key(entity) | join('`, `') ~ '`' -%}
 with
 
 -- what has changed since then
@@ -90,7 +90,7 @@ changed_since as (
 
     select distinct
         {%- for column in columns if column.name in key %}
-        {{ _as_own_name(column) }}{{ ',' if not loop.last }}
+        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}
     where
@@ -102,7 +102,7 @@ changed_since as (
 
 as_they_were as (
 
-    {{ rows_as_of(log, entity, sequence=position) | indent(4) }}
+    {{ highwater.rows_as_of(log, entity, sequence=position) | indent(4) }}
 
 )
 
@@ -119,19 +119,19 @@ left semi join changed_since using ({{ names_of_key }})
 
 {%- macro _versions_between(model, start, end) -%}
     {%- set entity = model.name -%}
-    {%- set columns = entity_columns(entity) -%}
+    {%- set columns = highwater.entity_columns(entity) -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
     {%- set accepted %}rejection_reason is null
     and change_sequence_number >= '{{ start }}0'
     and change_sequence_number < '{{ end }}0'
     {%- endset -%}
     {%- set truncated = "(select count(*) > 0 from " ~ log ~ " where change_type = 'truncate' and " ~ accepted | replace('\n   ', '') ~ ")"
-        if entity_setting(entity, 'truncates', false) else 'false' -%}
+        if highwater.entity_setting(entity, 'truncates', false) else 'false' -%}
 with
 
 before as (
 
-    {{ rows_as_of(log, entity, sequence=start) | indent(4) }}
+    {{ highwater.rows_as_of(log, entity, sequence=start) | indent(4) }}
 
 )
 
@@ -147,11 +147,11 @@ union all
 
 select
     {%- for column in columns %}
-    {{ _as_own_name(column) }},
+    {{ highwater._as_own_name(column) }},
     {%- endfor %}
     is_deleted as `is gone`,
     false as `is before`,
-    {{ 'present_columns is null' if entity_setting(entity, 'partial_images', false) else 'true' }} as `is whole`,
+    {{ 'present_columns is null' if highwater.entity_setting(entity, 'partial_images', false) else 'true' }} as `is whole`,
     {{ truncated }} as `is truncated`
 from {{ log }}
 where
@@ -161,9 +161,9 @@ where
 
 {%- macro _log_key(entity) -%}
     {#- The names of the key's columns in the mart, each with its name in the log. -#}
-    {%- set key = entity_key(entity) -%}
+    {%- set key = highwater.entity_key(entity) -%}
     {%- set names = {} -%}
-    {%- for column in entity_columns(entity) if column.name in key -%}
+    {%- for column in highwater.entity_columns(entity) if column.name in key -%}
         {%- do names.update({column.own_name: column.name}) -%}
     {%- endfor -%}
     {{ return(names) }}

@@ -5,11 +5,11 @@
 with
 
 lake as (
-    {{ _rows_per_key(lake, 'lake', keys, values, columns, has_unique_keys and key) }}
+    {{ highwater._rows_per_key(lake, 'lake', keys, values, columns, has_unique_keys and key) }}
 ),
 
 export as (
-    {{ _rows_per_key(export, 'export', keys, values, columns, has_unique_keys and key) }}
+    {{ highwater._rows_per_key(export, 'export', keys, values, columns, has_unique_keys and key) }}
 ),
 
 compared as (
@@ -33,7 +33,7 @@ compared as (
             when lake.`row count` = export.`row count` and not lake.`compared values` <=> export.`compared values`
                 then array_compact(array(
                     {%- for column in values %}
-                    if(not lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`, {{ sql_text(column.name) }}, null)
+                    if(not lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`, {{ highwater.sql_text(column.name) }}, null)
                     {{- ',' if not loop.last }}
                     {%- endfor %}
                 ))
@@ -52,7 +52,7 @@ compared as (
                         {%- if column in values %}
                         and lake.`compared values`.`{{ column.name }}` <=> export.`compared values`.`{{ column.name }}`
                         {%- endif %},
-                        {{ sql_text(column.name) }},
+                        {{ highwater.sql_text(column.name) }},
                         null
                     )
                     {{- ',' if not loop.last }}
@@ -87,10 +87,10 @@ select * from compared
     {%- set form = side ~ '_by_rules' -%}
     {%- set rows = [] -%}
     {%- if values -%}
-        {%- do rows.append([_struct_of(values, form), 'compared values']) -%}
+        {%- do rows.append([highwater._struct_of(values, form), 'compared values']) -%}
     {%- endif -%}
     {%- if columns | selectattr('rules') | list -%}
-        {%- do rows.append([_struct_of(columns, side), 'delivered values']) -%}
+        {%- do rows.append([highwater._struct_of(columns, side), 'delivered values']) -%}
     {%- endif -%}
     select
         {%- for column in keys %}
@@ -127,7 +127,7 @@ select * from compared
 select
     struct(
         {%- for name in keys %}
-        {{ _masked('`' ~ name ~ '`', name, sensitive) }}{{ ',' if not loop.last }}
+        {{ highwater._masked('`' ~ name ~ '`', name, sensitive) }}{{ ',' if not loop.last }}
         {%- endfor %}
     ) as key,
     `row verdict` as verdict,
@@ -141,7 +141,7 @@ select
     {%- if kept | select('in', sensitive) | list %}
     transform(`{{ side }} values`, `held row` -> struct(
         {%- for name in kept %}
-        {{ _masked('`held row`.`' ~ name ~ '`', name, sensitive) }}{{ ',' if not loop.last }}
+        {{ highwater._masked('`held row`.`' ~ name ~ '`', name, sensitive) }}{{ ',' if not loop.last }}
         {%- endfor %}
     )) as {{ side }}_values{{ ',' if not loop.last }}
     {%- else %}

@@ -1,20 +1,20 @@
 {%- macro sequence_of_position(position, feed) -%}
-    {%- set format = feed_setting(feed, 'format') -%}
-    {%- set order = feed_setting(feed, 'order', 'change_sequence_number') -%}
-    {%- set connector = feed_setting(feed, 'connector') -%}
+    {%- set format = highwater.feed_setting(feed, 'format') -%}
+    {%- set order = highwater.feed_setting(feed, 'order', 'change_sequence_number') -%}
+    {%- set connector = highwater.feed_setting(feed, 'connector') -%}
     {%- set text = 'trim(' ~ position ~ ')' -%}
     {%- set log_file = "split_part(split_part(" ~ text ~ ", ' ', 1), '.', -1)" -%}
     {%- set second = "split_part(" ~ text ~ ", ' ', 2)" -%}
     {%- if format.startswith('datastream') and order == 'change_sequence_number' -%}
-        {%- set sequence = sortable_sequence([{'text': text, 'base': 'hex', 'at_most': 4}]) -%}
+        {%- set sequence = highwater.sortable_sequence([{'text': text, 'base': 'hex', 'at_most': 4}]) -%}
     {%- elif order == 'mysql_sort_keys' or connector in ['mysql', 'mariadb'] or format == 'arcion-csv' -%}
-        {%- set sequence = sortable_sequence([
+        {%- set sequence = highwater.sortable_sequence([
             {'text': log_file, 'base': 'decimal'}, {'text': second, 'base': 'decimal'},
         ]) -%}
     {%- elif order == 'postgresql_sort_keys' -%}
-        {%- set sequence = sortable_sequence([{'text': text, 'base': 'hex', 'at_least': 2, 'at_most': 2}]) -%}
+        {%- set sequence = highwater.sortable_sequence([{'text': text, 'base': 'hex', 'at_least': 2, 'at_most': 2}]) -%}
     {%- elif order == 'sqlserver_sort_keys' -%}
-        {%- set sequence = sortable_sequence([
+        {%- set sequence = highwater.sortable_sequence([
             {'text': text, 'base': 'hex', 'separator': ':', 'at_least': 3, 'at_most': 3},
         ]) -%}
     {%- elif connector == 'postgresql' -%}
@@ -23,7 +23,7 @@
 case
     when {{ text }} rlike '^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$'
         then lower(concat(lpad(split_part({{ text }}, '/', 1), 8, '0'), lpad(split_part({{ text }}, '/', 2), 8, '0')))
-    else {{ sortable_sequence([{'text': text, 'base': 'decimal'}]) | indent(4) }}
+    else {{ highwater.sortable_sequence([{'text': text, 'base': 'decimal'}]) | indent(4) }}
 end
         {%- endset -%}
     {%- elif connector == 'sqlserver' -%}
@@ -38,10 +38,10 @@ end
         {%- set sequence -%}
 case
     when {{ text }} rlike '^[^ ]*[.][0-9]+ [0-9]+$'
-        then {{ sortable_sequence([
+        then {{ highwater.sortable_sequence([
             {'text': log_file, 'base': 'decimal'}, {'text': second, 'base': 'decimal'},
         ]) | indent(8) }}
-    else {{ sortable_sequence([
+    else {{ highwater.sortable_sequence([
             {'text': "split_part(" ~ text ~ ", ' ', 1)", 'base': 'decimal'},
             {'text': second, 'base': 'decimal'},
             {'text': "split_part(" ~ text ~ ", ' ', 3)", 'base': 'decimal'},
@@ -49,22 +49,22 @@ case
 end
         {%- endset -%}
     {%- elif format.startswith('dms') -%}
-        {%- set sequence = sortable_sequence([
+        {%- set sequence = highwater.sortable_sequence([
             {'text': 'substr(' ~ text ~ ', 1, 16)', 'base': 'decimal'},
             {'text': 'substr(' ~ text ~ ', 17)', 'base': 'decimal'},
-        ] if feed_setting(feed, 'sequence_column') else [{'text': "replace(" ~ text ~ ", '-')", 'base': 'decimal'}]) -%}
+        ] if highwater.feed_setting(feed, 'sequence_column') else [{'text': "replace(" ~ text ~ ", '-')", 'base': 'decimal'}]) -%}
     {%- elif format == 'changelog' -%}
-        {%- set sequence = sortable_sequence([
+        {%- set sequence = highwater.sortable_sequence([
             {'text': "split_part(" ~ text ~ ", '/', 1)", 'base': 'decimal'},
             {'text': "split_part(" ~ text ~ ", '/', 2)", 'base': 'decimal'},
         ]) -%}
     {%- else -%}
         {#- one number: Tungsten's seqno, Oracle's SCN -#}
-        {%- set sequence = sortable_sequence([{'text': text, 'base': 'decimal'}]) -%}
+        {%- set sequence = highwater.sortable_sequence([{'text': text, 'base': 'decimal'}]) -%}
     {%- endif -%}
 case
     when {{ text }} rlike '^sequence:[0-9a-f]{16}(/[0-9a-f]{16})+$' then substr({{ text }}, 10)
-    {%- if not feed_setting(feed, 'epochs', []) %}
+    {%- if not highwater.feed_setting(feed, 'epochs', []) %}
     else concat(
         '0000000000000000/',
         {{ sequence | indent(8) }}

@@ -1,17 +1,17 @@
 {%- macro arcion_changes(parsed, feed, entity, null_text=none, is_text=true) -%}
-    {%- set key_fields = _key_columns(entity) | map(attribute='field') | list -%}
-    {%- set baseline = baseline_condition(feed, 'is_snapshot') -%}
+    {%- set key_fields = highwater._key_columns(entity) | map(attribute='field') | list -%}
+    {%- set baseline = highwater.baseline_condition(feed, 'is_snapshot') -%}
     {%- set sequence -%}
 case
-    when is_baseline then {{ lowest_sequence() }}
+    when is_baseline then {{ highwater.lowest_sequence() }}
     when metadata.log is not null
-        then {{ sortable_sequence([
+        then {{ highwater.sortable_sequence([
             {'text': "split_part(metadata.log, '.', -1)", 'base': 'decimal'},
             {'text': 'metadata.position', 'base': 'decimal'},
             {'text': "coalesce(metadata.logseqnum, '0')", 'base': 'decimal'},
         ]) | indent(8) }}
     else
-        {{ sortable_sequence([
+        {{ highwater.sortable_sequence([
             {'text': 'metadata.timestamp', 'base': 'decimal'},
             {'text': 'metadata.dscid', 'base': 'decimal'},
             {'text': 'metadata.mutid', 'base': 'decimal'},
@@ -28,7 +28,7 @@ end
         case
             when problem is not null then problem
             {%- if is_text %}
-            {{- unreadable_text() | indent(12) }}
+            {{- highwater.unreadable_text() | indent(12) }}
             {%- endif %}
             when is_readable is distinct from true then 'malformed_record: it is no whole document with after'
             -- without it nobody knows which values the record carries
@@ -37,23 +37,23 @@ end
                 then concat('malformed_record: EXISTS of ', unknown_presence, ' is ', coalesce(to_json(array(presence[unknown_presence])), 'absent'))
             when not is_snapshot and missing_value is not null
                 then concat('malformed_record: EXISTS of ', missing_value, ' is ', presence[missing_value], ', and its value is not there')
-            {{- unknown_source(feed) | indent(12) }}
+            {{- highwater.unknown_source(feed) | indent(12) }}
         end as problem,
-        {{ _arcion_texts('image', null_text) | indent(8) }} as image,
-        {{ _arcion_texts('old_image', null_text) | indent(8) }} as old_image,
+        {{ highwater._arcion_texts('image', null_text) | indent(8) }} as image,
+        {{ highwater._arcion_texts('old_image', null_text) | indent(8) }} as old_image,
         optype as operation,
         case upper(optype)
             when 'I' then 'insert'
             when 'U' then 'update'
             when 'D' then 'delete'
-            {%- if feed_setting(feed, 'replace') == 'upsert' %}
+            {%- if highwater.feed_setting(feed, 'replace') == 'upsert' %}
             when 'R' then 'update'
             {%- endif %}
         end as change_type,
         cursor as sequence,
-        {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
+        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.timestamp as commit_time,
-        {{ timestamp_of_millis('metadata.timestamp') | indent(8) }} as changed_at,
+        {{ highwater.timestamp_of_millis('metadata.timestamp') | indent(8) }} as changed_at,
         is_baseline,
         is_baseline as is_snapshot,
         source_identity
@@ -64,31 +64,31 @@ end
             coalesce({{ baseline }}, false) as is_baseline,
             coalesce(
                 get(filter(map_keys(presence), field -> coalesce(presence[field] not in ('0', '1', '2', '3'), true)), 0),
-                get(filter(array({{ _quoted(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), true)), 0)
+                get(filter(array({{ highwater._quoted(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), true)), 0)
             ) as unknown_presence,
             coalesce(
                 get(filter(map_keys(presence), field -> presence[field] in ('1', '3') and not map_contains_key(after, field)), 0),
                 get(filter(
-                    array({{ _quoted(key_fields) or "''" }}), field -> presence[field] in ('2', '3')
+                    array({{ highwater._quoted(key_fields) or "''" }}), field -> presence[field] in ('2', '3')
                         and not coalesce(map_contains_key(before, field), false)
                 ), 0)
             ) as missing_value,
             -- what a change sets; the key is in the old image unless the change sets it
             case
                 when presence is null then after
-                when upper(optype) = 'D' then map_filter(before, (field, value) -> field in ({{ _quoted(key_fields) or "''" }}))
+                when upper(optype) = 'D' then map_filter(before, (field, value) -> field in ({{ highwater._quoted(key_fields) or "''" }}))
                 else map_concat(
-                    map_filter(before, (field, value) -> field in ({{ _quoted(key_fields) or "''" }}) and presence[field] = '2'),
+                    map_filter(before, (field, value) -> field in ({{ highwater._quoted(key_fields) or "''" }}) and presence[field] = '2'),
                     map_filter(after, (field, value) -> presence[field] in ('1', '3'))
                 )
             end as image,
             map_filter(
-                before, (field, value) -> field in ({{ _quoted(key_fields) or "''" }}) and presence[field] in ('2', '3')
+                before, (field, value) -> field in ({{ highwater._quoted(key_fields) or "''" }}) and presence[field] in ('2', '3')
             ) as old_image
         from (
             select
                 *,
-                {{ json_document('mended_cursor', 'struct<
+                {{ highwater.json_document('mended_cursor', 'struct<
                     extractorId: string,
                     timestamp: string,
                     log: string,
@@ -115,7 +115,7 @@ end
 
 {%- macro _arcion_texts(image, null_text) -%}
     {%- if null_text -%}
-transform_values({{ image }}, (field, value) -> nullif(value, {{ sql_text(null_text) }}))
+transform_values({{ image }}, (field, value) -> nullif(value, {{ highwater.sql_text(null_text) }}))
     {%- else -%}
 {{ image }}
     {%- endif -%}

@@ -1,9 +1,9 @@
 {%- macro arcion_csv_records(records, feed, table, entity) -%}
-    {%- set columns = delivered_columns(feed, table) -%}
-    {%- set has_header = feed_setting(feed, 'header', false) -%}
-    {%- set last = feed_setting(feed, 'columns', ['optype', 'cursor', 'operationcounts']) -%}
+    {%- set columns = highwater.delivered_columns(feed, table) -%}
+    {%- set has_header = highwater.feed_setting(feed, 'header', false) -%}
+    {%- set last = highwater.feed_setting(feed, 'columns', ['optype', 'cursor', 'operationcounts']) -%}
     {%- set count = columns | length -%}
-    {%- do _refuse_missing_fields(entity_columns(entity) | map(attribute='field'), columns, feed ~ '.' ~ table) -%}
+    {%- do highwater._refuse_missing_fields(highwater.entity_columns(entity) | map(attribute='field'), columns, feed ~ '.' ~ table) -%}
     {%- set triplets = [] -%}
     {%- for column in columns -%}
         {%- do triplets.extend([column ~ '_NEW', column ~ '_OLD', column ~ '_EXISTS']) -%}
@@ -16,39 +16,39 @@
                 when not is_snapshot and values_delivered <> {{ 3 * count + 3 }}
                     then concat('wrong_column_count: ', values_delivered, ' values where {{ count }} (a row) or {{ 3 * count + 3 }} (a change) are declared')
                 {%- if has_header %}
-                {{- _lacking('fields', columns, 'is_snapshot') | indent(16) }}
-                {{- _lacking('fields', triplets + last[:2], 'not is_snapshot') | indent(16) }}
+                {{- highwater._lacking('fields', columns, 'is_snapshot') | indent(16) }}
+                {{- highwater._lacking('fields', triplets + last[:2], 'not is_snapshot') | indent(16) }}
                 {%- endif %}
             end as problem
         from (
             select
                 *,
                 cast(null as string) as text,
-                case when is_snapshot then 'I' else {{ _arcion_field(3 * count, last[0], has_header) }} end as optype,
-                case when not is_snapshot then {{ _arcion_field(3 * count + 1, last[1], has_header) }} end as cursor,
-                case when not is_snapshot then {{ _arcion_values(1, '_OLD', has_header) | indent(16) }} end as before,
+                case when is_snapshot then 'I' else {{ highwater._arcion_field(3 * count, last[0], has_header) }} end as optype,
+                case when not is_snapshot then {{ highwater._arcion_field(3 * count + 1, last[1], has_header) }} end as cursor,
+                case when not is_snapshot then {{ highwater._arcion_values(1, '_OLD', has_header) | indent(16) }} end as before,
                 case
                     when is_snapshot then {{ 'fields' if has_header else 'map_from_arrays(names, delivered)' }}
-                    else {{ _arcion_values(0, '_NEW', has_header) | indent(20) }}
+                    else {{ highwater._arcion_values(0, '_NEW', has_header) | indent(20) }}
                 end as after,
-                case when not is_snapshot then {{ _arcion_values(2, '_EXISTS', has_header) | indent(16) }} end as presence,
+                case when not is_snapshot then {{ highwater._arcion_values(2, '_EXISTS', has_header) | indent(16) }} end as presence,
                 true as is_readable
             from (
                 select
                     *,
                     map_values(fields) as delivered,
-                    array({{ _quoted(columns) }}) as names,
+                    array({{ highwater._quoted(columns) }}) as names,
                     size(fields) as values_delivered,
                     size(fields) = {{ count }} as is_snapshot
                 from {{ records }}
             )
         )
     {%- endset -%}
-    {{- arcion_changes(parsed, feed, entity, is_text=false) -}}
+    {{- highwater.arcion_changes(parsed, feed, entity, is_text=false) -}}
 {%- endmacro -%}
 
 {%- macro _arcion_field(place, name, has_header) -%}
-{{ 'fields[' ~ sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ place ~ ')' }}
+{{ 'fields[' ~ highwater.sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ place ~ ')' }}
 {%- endmacro -%}
 
 {%- macro _arcion_values(offset, ending, has_header) -%}

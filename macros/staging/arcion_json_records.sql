@@ -10,7 +10,7 @@
             false as is_snapshot,
             document.after is not null as is_readable
         from (
-            {{- json_records(records, 'struct<
+            {{- highwater.json_records(records, 'struct<
                 opType: string,
                 cursor: string,
                 before: map<string, string>,
@@ -19,5 +19,5 @@
             >') | indent(8) }}
         )
     {%- endset -%}
-    {{- arcion_changes(parsed, feed, entity, null_text=feed_setting(feed, 'null', 'null')) -}}
+    {{- highwater.arcion_changes(parsed, feed, entity, null_text=highwater.feed_setting(feed, 'null', 'null')) -}}
 {%- endmacro -%}

@@ -1,3 +1,3 @@
 {%- macro baseline_condition(feed, otherwise=none) -%}
-    {{ return('true' if feed_setting(feed, 'role') == 'baseline' else feed_setting(feed, 'baseline', otherwise)) }}
+    {{ return('true' if highwater.feed_setting(feed, 'role') == 'baseline' else highwater.feed_setting(feed, 'baseline', otherwise)) }}
 {%- endmacro -%}

@@ -1,5 +1,5 @@
 {%- macro carried_fields(feed) -%}
-    {%- set format = feed_setting(feed, 'format') -%}
+    {%- set format = highwater.feed_setting(feed, 'format') -%}
     {%- set document = "coalesce(fields['document'], cast(record as string))" -%}
     {%- if format == 'datastream-json' -%}
 array_except(json_object_keys({{ document }}), array('datastream_metadata'))
@@ -7,7 +7,7 @@ array_except(json_object_keys({{ document }}), array('datastream_metadata'))
 json_object_keys(get_json_object({{ document }}, '$.payload'))
     {%- elif format in ('arcion-json', 'changelog') -%}
 json_object_keys(get_json_object({{ document }}, '$.after'))
-    {%- elif format == 'debezium-json' and feed_setting(feed, 'form') == 'flattened' -%}
+    {%- elif format == 'debezium-json' and highwater.feed_setting(feed, 'form') == 'flattened' -%}
 filter(
     json_object_keys(if(
         size(array_except(json_object_keys({{ document }}), array('schema', 'payload'))) = 0,
@@ -20,7 +20,7 @@ filter(
 json_object_keys(coalesce(
     get_json_object({{ document }}, '$.after'), get_json_object({{ document }}, '$.payload.after')
 ))
-    {%- elif format in ('dms-parquet', 'parquet') or feed_setting(feed, 'header', format == 'csv') -%}
+    {%- elif format in ('dms-parquet', 'parquet') or highwater.feed_setting(feed, 'header', format == 'csv') -%}
 map_keys(fields)
     {%- elif format in ('tungsten-csv', 'arcion-csv', 'dms-csv', 'csv') or not execute -%}
         {#- positions have no names; a record with another number of values is rejected -#}

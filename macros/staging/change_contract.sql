@@ -1,7 +1,7 @@
 {%- macro change_contract(typed, feed, entity, has_parts=false, has_place=false) -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set truncates = entity_setting(entity, 'truncates', false) -%}
-    {%- set ignores = feed_setting(feed, 'epochs', []) | selectattr('ignore', 'defined') | list -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
+    {%- set ignores = highwater.feed_setting(feed, 'epochs', []) | selectattr('ignore', 'defined') | list -%}
     select
         typed.*,
         {%- if has_place %}
@@ -21,7 +21,7 @@
         change_hash,
         source_file,
         source_line,
-        {{ sql_text(feed) }} as feed,
+        {{ highwater.sql_text(feed) }} as feed,
         landing_batch,
         landed_at,
         rejection_reason,
@@ -36,7 +36,7 @@
             when 'partial_image' then concat('it carries only ', array_join(present_columns, ', '))
             when 'value_does_not_fit' then misfits
             {%- if key %}
-            when 'null_key' then {{ sql_text('the key is ' ~ key | join(', ')) }}
+            when 'null_key' then {{ highwater.sql_text('the key is ' ~ key | join(', ')) }}
             {%- endif %}
             -- `code: what was found`
             else regexp_replace(problem, '^\\w+(: )?', '')
@@ -56,7 +56,7 @@
                 {%- endif %}
                 when change_sequence_number is null then 'unreadable_sequence'
                 when commit_time is not null and changed_at is null then 'unreadable_commit_time'
-                {%- if not entity_setting(entity, 'partial_images', false) %}
+                {%- if not highwater.entity_setting(entity, 'partial_images', false) %}
                 when present_columns is not null then 'partial_image'
                 {%- endif %}
                 when misfits <> '' then 'value_does_not_fit'

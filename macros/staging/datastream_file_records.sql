@@ -1,10 +1,10 @@
 {%- macro datastream_file_records(records, feed, entity) -%}
-    {%- set order = feed_setting(feed, 'order') -%}
-    {%- set baseline = baseline_condition(feed, "metadata.read_method like '%backfill%'") -%}
+    {%- set order = highwater.feed_setting(feed, 'order') -%}
+    {%- set baseline = highwater.baseline_condition(feed, "metadata.read_method like '%backfill%'") -%}
     {%- set sequence -%}
 case
-    when is_baseline then {{ lowest_sequence() }}
-    else {{ datastream_sequence('position', order) | indent(4) }}
+    when is_baseline then {{ highwater.lowest_sequence() }}
+    else {{ highwater.datastream_sequence('position', order) | indent(4) }}
 end
     {%- endset -%}
     select
@@ -15,9 +15,9 @@ end
         record,
         case
             when problem is not null then problem
-            {{- unreadable_text() | indent(12) }}
+            {{- highwater.unreadable_text() | indent(12) }}
             when document.source_metadata is null then 'malformed_record: it is no whole JSON object with source_metadata'
-            {{- unknown_source(feed) | indent(12) }}
+            {{- highwater.unknown_source(feed) | indent(12) }}
         end as problem,
         try_cast(document.payload as map<string, string>) as image,
         metadata.change_type as operation,
@@ -28,7 +28,7 @@ end
             when upper(metadata.change_type) in ('UPDATE-DELETE', 'DELETE') then 'delete'
         end as change_type,
         to_json(position.sort_keys) as sequence,
-        {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
+        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.source_timestamp as commit_time,
         try_cast(metadata.source_timestamp as timestamp) as changed_at,
         is_baseline,
@@ -38,7 +38,7 @@ end
         select
             *,
             metadata.stream_name as source_identity,
-            struct({{ _completed_sort_keys(order) | indent(12) }} as sort_keys) as position,
+            struct({{ highwater._completed_sort_keys(order) | indent(12) }} as sort_keys) as position,
             coalesce({{ baseline }}, false) as is_baseline
         from (
             select
@@ -58,7 +58,7 @@ end
                     document.source_metadata.log_position
                 ) as metadata
             from (
-                {{- json_records(records, 'struct<
+                {{- highwater.json_records(records, 'struct<
                     read_method: string,
                     stream_name: string,
                     source_timestamp: string,

@@ -1,14 +1,14 @@
 {%- macro datastream_records(records, feed, entity) -%}
-    {%- set order = feed_setting(feed, 'order', 'change_sequence_number') -%}
-    {%- set baseline = baseline_condition(feed, 'false') -%}
+    {%- set order = highwater.feed_setting(feed, 'order', 'change_sequence_number') -%}
+    {%- set baseline = highwater.baseline_condition(feed, 'false') -%}
     {%- set sequence -%}
 case
-    when is_baseline then {{ lowest_sequence() }}
-    else {{ datastream_sequence('metadata', order) | indent(4) }}
+    when is_baseline then {{ highwater.lowest_sequence() }}
+    else {{ highwater.datastream_sequence('metadata', order) | indent(4) }}
 end
     {%- endset -%}
     {#- its metadata is most of a record, and a column that reads it as text is rare -#}
-    {%- set is_column = 'datastream_metadata' in entity_columns(entity) | map(attribute='field') -%}
+    {%- set is_column = 'datastream_metadata' in highwater.entity_columns(entity) | map(attribute='field') -%}
     {%- set values = 'document' if is_column else "map_filter(document, (field, value) -> field <> 'datastream_metadata')" -%}
     select
         source_file,
@@ -18,7 +18,7 @@ end
         record,
         case
             when problem is not null then problem
-            {{- unreadable_text() | indent(12) }}
+            {{- highwater.unreadable_text() | indent(12) }}
             when document is null then 'malformed_record: it is no whole JSON object'
             when document['datastream_metadata'] is not null and metadata is null
                 then 'malformed_record: datastream_metadata is no object'
@@ -32,9 +32,9 @@ end
             when upper(metadata.change_type) in ('UPDATE-DELETE', 'DELETE') then 'delete'
         end as change_type,
         {{ 'metadata.change_sequence_number' if order == 'change_sequence_number' else 'to_json(metadata.sort_keys)' }} as sequence,
-        {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
+        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.source_timestamp as commit_time,
-        {{ timestamp_of_millis('metadata.source_timestamp') | indent(8) }} as changed_at,
+        {{ highwater.timestamp_of_millis('metadata.source_timestamp') | indent(8) }} as changed_at,
         is_baseline,
         is_baseline as is_snapshot,
         cast(null as string) as source_identity
@@ -52,7 +52,7 @@ end
                     sort_keys: array<string>
                 >) as metadata
             from (
-                {{- json_records(records, 'map<string, variant>') | indent(12) }}
+                {{- highwater.json_records(records, 'map<string, variant>') | indent(12) }}
             )
         )
     )

@@ -39,5 +39,5 @@
             ~ "sqlserver_sort_keys."
         ) }}
     {%- endif -%}
-    {{- sortable_sequence(parts) -}}
+    {{- highwater.sortable_sequence(parts) -}}
 {%- endmacro -%}

@@ -1,13 +1,13 @@
 {%- macro debezium_records(records, feed, entity) -%}
-    {%- set is_flattened = feed_setting(feed, 'form', 'envelope') == 'flattened' -%}
-    {%- set connector = feed_setting(feed, 'connector') -%}
-    {%- set baseline = baseline_condition(feed, "metadata.op = 'r' and position is null") -%}
+    {%- set is_flattened = highwater.feed_setting(feed, 'form', 'envelope') == 'flattened' -%}
+    {%- set connector = highwater.feed_setting(feed, 'connector') -%}
+    {%- set baseline = highwater.baseline_condition(feed, "metadata.op = 'r' and position is null") -%}
     {%- set source_fields = [
         'name', 'server_id', 'ts_ms', 'snapshot', 'sequence', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn',
         'commit_lsn', 'change_lsn', 'event_serial_no',
     ] -%}
     {%- set sequence -%}
-case when is_baseline then {{ lowest_sequence() }} else position end
+case when is_baseline then {{ highwater.lowest_sequence() }} else position end
     {%- endset -%}
     select
         source_file,
@@ -17,15 +17,15 @@ case when is_baseline then {{ lowest_sequence() }} else position end
         record,
         case
             when problem is not null then problem
-            {{- unreadable_text() | indent(12) }}
+            {{- highwater.unreadable_text() | indent(12) }}
             when is_readable is distinct from true
                 then 'malformed_record: it is no whole document with {{ '__op or __deleted' if is_flattened else 'op, before and after' }}'
-            {{- unknown_source(feed) | indent(12) }}
+            {{- highwater.unknown_source(feed) | indent(12) }}
         end as problem,
         map_filter(
             texts[0],
             -- a value that the connector did not have is absent, not changed
-            (field, value) -> {{ _is_available(feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value')) | indent(12) }}
+            (field, value) -> {{ highwater._is_available(highwater.feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value')) | indent(12) }}
         ) as image,
         texts[1] as old_image,
         metadata.op as operation,
@@ -36,10 +36,10 @@ case when is_baseline then {{ lowest_sequence() }} else position end
             when 'd' then 'delete'
             when 't' then 'truncate'
         end as change_type,
-        {{ debezium_sequence('metadata', connector, as_delivered=true) }} as sequence,
-        {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
+        {{ highwater.debezium_sequence('metadata', connector, as_delivered=true) }} as sequence,
+        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.ts_ms as commit_time,
-        {{ timestamp_of_millis('metadata.ts_ms') | indent(8) }} as changed_at,
+        {{ highwater.timestamp_of_millis('metadata.ts_ms') | indent(8) }} as changed_at,
         is_baseline,
         is_baseline or metadata.op <=> 'r' as is_snapshot,
         source_identity
@@ -51,13 +51,13 @@ case when is_baseline then {{ lowest_sequence() }} else position end
             select
                 *,
                 {{ 'metadata.server_id' if connector in ('mysql', 'mariadb') else 'metadata.name' }} as source_identity,
-                {{ debezium_sequence('metadata', connector) | indent(16) }} as position,
-                transform(array(image, old_image), fields -> {{ debezium_texts('fields', feed, entity) | indent(16) }}) as texts
+                {{ highwater.debezium_sequence('metadata', connector) | indent(16) }} as position,
+                transform(array(image, old_image), fields -> {{ highwater.debezium_texts('fields', feed, entity) | indent(16) }}) as texts
             from (
-                {{- _with_types(
-                    _debezium_flattened(records, source_fields) if is_flattened
-                    else _debezium_envelopes(records, source_fields, entity),
-                    _decoded_columns(feed, entity)
+                {{- highwater._with_types(
+                    highwater._debezium_flattened(records, source_fields) if is_flattened
+                    else highwater._debezium_envelopes(records, source_fields, entity),
+                    highwater._decoded_columns(feed, entity)
                 ) | indent(12) }}
             )
         )
@@ -88,7 +88,7 @@ case when is_baseline then {{ lowest_sequence() }} else position end
                     *,
                     -- columns that are not read as they stand, and the scale or unit that is declared
                     map({% for field, kind, detail in decoded -%}
-                        {{ sql_text(field) }}, '{{ kind }}{{ ' ' ~ detail if detail is not none }}'{{ ', ' if not loop.last }}
+                        {{ highwater.sql_text(field) }}, '{{ kind }}{{ ' ' ~ detail if detail is not none }}'{{ ', ' if not loop.last }}
                     {%- endfor %}) as declared
                 from (
                     {{- images | indent(16) }}
@@ -115,7 +115,7 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
         try_cast(case when envelope.op = 'd' then envelope.before else envelope.after end as map<string, variant>) as image,
         map_filter(
             case when envelope.op = 'u' then try_cast(envelope.before as map<string, variant>) end,
-            (field, value) -> field in ({{ _quoted(_key_columns(entity) | map(attribute='field')) or 'null' }})
+            (field, value) -> field in ({{ highwater._quoted(highwater._key_columns(entity) | map(attribute='field')) or 'null' }})
         ) as old_image,
         get(filter(document.schema.fields, part -> part.field in ('after', 'before')), 0).fields as schema_types
     from (
@@ -126,8 +126,8 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
                 document.payload, struct(document.before, document.after, document.source, document.op)
             ) as envelope
         from (
-            {{- json_records(
-                records, 'struct<schema: struct<fields: array<struct<field: string, fields: ' ~ _schema_fields() ~ '>>>, payload: struct<'
+            {{- highwater.json_records(
+                records, 'struct<schema: struct<fields: array<struct<field: string, fields: ' ~ highwater._schema_fields() ~ '>>>, payload: struct<'
                 ~ envelope ~ '>, ' ~ envelope ~ '>'
             ) | indent(8) }}
         )
@@ -155,14 +155,14 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
                 *,
                 -- with a schema the row is the payload
                 if(is_wrapped, try_cast(document['payload'] as map<string, variant>), document) as image,
-                if(is_wrapped, try_cast(document['schema'] as struct<fields: {{ _schema_fields() }}>), null) as document_schema
+                if(is_wrapped, try_cast(document['schema'] as struct<fields: {{ highwater._schema_fields() }}>), null) as document_schema
             from (
                 select
                     *,
                     -- {schema, payload}, and nothing else
                     coalesce(map_contains_key(document, 'payload') and map_contains_key(document, 'schema') and size(document) = 2, false) as is_wrapped
                 from (
-                    {{- json_records(records, 'map<string, variant>') | indent(16) }}
+                    {{- highwater.json_records(records, 'map<string, variant>') | indent(16) }}
                 )
             )
         )
@@ -174,16 +174,16 @@ array<struct<field: string, type: string, name: string, parameters: struct<scale
 {%- endmacro -%}
 
 {%- macro _is_available(unavailable) -%}
-    {%- set word = sql_text(unavailable) -%}
+    {%- set word = highwater.sql_text(unavailable) -%}
     {%- set bytes = unavailable.encode() | list -%}
 value is null or (
     value not in (
         {{ word }},
         base64({{ word }}),
         -- as the only element of an array, as an entry of a map
-        {{ sql_text('["' ~ unavailable ~ '"]') }},
+        {{ highwater.sql_text('["' ~ unavailable ~ '"]') }},
         concat('["', base64({{ word }}), '"]'),
-        {{ sql_text('{"' ~ unavailable ~ '":"' ~ unavailable ~ '"}') }},
+        {{ highwater.sql_text('{"' ~ unavailable ~ '":"' ~ unavailable ~ '"}') }},
         -- as an array of numbers, one for each byte
         '[{% for byte in bytes %}{{ byte - 256 if byte > 127 else byte }}{{ ',' if not loop.last }}{% endfor %}]',
         -- as an array of the UUID that is named by it

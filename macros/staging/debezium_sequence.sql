@@ -18,10 +18,10 @@
     {%- if as_delivered -%}
 concat_ws(', '{% for field in fields.get(connector, []) %}, concat('{{ field }} ', coalesce({{ metadata }}.{{ field }}, 'absent')){% endfor %})
     {%- elif connector == 'postgresql' -%}
-        {%- set lsn = sortable_sequence([{
+        {%- set lsn = highwater.sortable_sequence([{
             'text': "coalesce(" ~ metadata ~ ".lsn, regexp_extract(" ~ metadata ~ ".sequence, '\"([0-9]+)\"\\\\]$', 1))", 'base': 'decimal',
         }]) -%}
-        {%- set committed = sortable_sequence([{
+        {%- set committed = highwater.sortable_sequence([{
             'text': "regexp_extract(" ~ metadata ~ ".sequence, '^\\\\[\"([0-9]+)\"', 1)", 'base': 'decimal',
         }]) -%}
 case
@@ -39,17 +39,17 @@ end
 case
     -- read before the transaction that begins here
     when {{ is_read }} and try_cast({{ pos }} as bigint) > 0
-        then {{ sortable_sequence([file, {'text': 'string(try_cast(' ~ pos ~ ' as bigint) - 1)', 'base': 'decimal'}]) | indent(8) }}
-    else {{ sortable_sequence([file, {'text': pos, 'base': 'decimal'}]) | indent(4) }}
+        then {{ highwater.sortable_sequence([file, {'text': 'string(try_cast(' ~ pos ~ ' as bigint) - 1)', 'base': 'decimal'}]) | indent(8) }}
+    else {{ highwater.sortable_sequence([file, {'text': pos, 'base': 'decimal'}]) | indent(4) }}
 end
     {%- elif connector == 'oracle' -%}
         {#- a row as of an SCN has all that was committed up to it -#}
-        {%- set position = sortable_sequence([
+        {%- set position = highwater.sortable_sequence([
             {'text': metadata ~ '.commit_scn', 'base': 'decimal', 'is_unsigned': true},
             {'text': metadata ~ '.scn', 'base': 'decimal', 'is_unsigned': true},
             {'text': "coalesce(" ~ metadata ~ ".ssn, '0')", 'base': 'decimal'},
         ]) -%}
-        {%- set scn = sortable_sequence([{'text': metadata ~ '.scn', 'base': 'decimal', 'is_unsigned': true}]) -%}
+        {%- set scn = highwater.sortable_sequence([{'text': metadata ~ '.scn', 'base': 'decimal', 'is_unsigned': true}]) -%}
 case
     when {{ is_read }} then concat({{ scn | indent(4) }}, '/', {{ last }}, '/', {{ last }})
     else {{ position | indent(4) }}

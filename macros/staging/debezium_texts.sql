@@ -1,14 +1,14 @@
 {%- macro debezium_texts(image, feed, entity) -%}
-    {%- if not _decoded_columns(feed, entity) -%}
+    {%- if not highwater._decoded_columns(feed, entity) -%}
 cast({{ image }} as map<string, string>)
     {%- else -%}
 transform_values(
     {{ image }},
     (field, value) -> case split_part(declared[field], ' ', 1)
-        when 'number' then {{ _debezium_number(feed) | indent(8) }}
-        when 'timestamp' then {{ _debezium_timestamp(feed) | indent(8) }}
-        when 'date' then {{ _debezium_date(feed) | indent(8) }}
-        when 'binary' then {{ _debezium_bytes(feed) | indent(8) }}
+        when 'number' then {{ highwater._debezium_number(feed) | indent(8) }}
+        when 'timestamp' then {{ highwater._debezium_timestamp(feed) | indent(8) }}
+        when 'date' then {{ highwater._debezium_date(feed) | indent(8) }}
+        when 'binary' then {{ highwater._debezium_bytes(feed) | indent(8) }}
         -- a text stays as it is
         else cast(value as string)
     end
@@ -19,16 +19,16 @@ transform_values(
 {%- macro _decoded_columns(feed, entity) -%}
     {#- The columns whose values are not read as they stand: what they are and, where their records do not say it, the scale or unit. -#}
     {%- set units = {'connect': 'millis', 'microseconds': 'micros', 'nanoseconds': 'nanos'} -%}
-    {%- set unit_of_feed = units.get(feed_setting(feed, 'times')) -%}
+    {%- set unit_of_feed = units.get(highwater.feed_setting(feed, 'times')) -%}
     {%- set decoded = [] -%}
-    {%- for column in entity_columns(entity) -%}
+    {%- for column in highwater.entity_columns(entity) -%}
         {%- set type = column.data_type -%}
         {%- if column.unit and column.unit not in ('millis', 'micros', 'nanos') -%}
             {{ exceptions.raise_compiler_error(
                 "the column " ~ column.name ~ " declares the unit '" ~ column.unit ~ "'; it must be millis, micros or nanos."
             ) }}
         {%- elif type.startswith('decimal') -%}
-            {%- do decoded.append([column.field, 'number', _decimal_digits(type)[1]]) -%}
+            {%- do decoded.append([column.field, 'number', highwater._decimal_digits(type)[1]]) -%}
         {%- elif type in ('tinyint', 'smallint', 'int', 'bigint') -%}
             {%- do decoded.append([column.field, 'number', '0 integer']) -%}
         {%- elif type in ('float', 'double') -%}
@@ -45,7 +45,7 @@ transform_values(
 {%- endmacro -%}
 
 {%- macro _debezium_number(feed) -%}
-    {%- set decimals = feed_setting(feed, 'decimals') -%}
+    {%- set decimals = highwater.feed_setting(feed, 'decimals') -%}
 get(transform(
     array(case
         when schema_of_variant(value) like 'OBJECT%' then struct(
@@ -77,7 +77,7 @@ get(transform(
     end),
     delivered -> case
         when delivered.encoded is null then delivered.plain
-        else {{ decimal_of_bytes(
+        else {{ highwater.decimal_of_bytes(
             "try_to_binary(delivered.encoded, 'base64')", "concat('no number in base64: ', delivered.plain)", 'delivered.scale'
         ) | indent(8) }}
     end
@@ -86,20 +86,20 @@ get(transform(
 
 {%- macro _debezium_timestamp(feed) -%}
 case
-    when schema_of_variant(value) = 'STRING' then {{ _debezium_time_text(feed, 'timestamp') | indent(4) }}
-    else {{ _debezium_moment(feed, "nullif(split_part(declared[field], ' ', 2), '')") | indent(4) }}
+    when schema_of_variant(value) = 'STRING' then {{ highwater._debezium_time_text(feed, 'timestamp') | indent(4) }}
+    else {{ highwater._debezium_moment(feed, "nullif(split_part(declared[field], ' ', 2), '')") | indent(4) }}
 end
 {%- endmacro -%}
 
 {%- macro _debezium_date(feed) -%}
 case
-    when schema_of_variant(value) = 'STRING' then {{ _debezium_time_text(feed, 'date') | indent(4) }}
+    when schema_of_variant(value) = 'STRING' then {{ highwater._debezium_time_text(feed, 'date') | indent(4) }}
     when coalesce(types[field].name rlike 'Timestamp$', declared[field] <> 'date days')
-        then {{ _debezium_moment(feed, "nullif(split_part(declared[field], ' ', 2), '')") | indent(4) }}
+        then {{ highwater._debezium_moment(feed, "nullif(split_part(declared[field], ' ', 2), '')") | indent(4) }}
     -- beyond the years 1 to 9999 the number stays as it is, and does not fit
     when try_cast(value as bigint) between -719162 and 2932896
         then string(date_add(date '1970-01-01', try_cast(value as int)))
-    {%- if feed_setting(feed, 'infinity') == 'end_of_range' %}
+    {%- if highwater.feed_setting(feed, 'infinity') == 'end_of_range' %}
     when string(value) in ('2147483647', '-2147472692', '-622191234') then '9999-12-31'
     when string(value) in ('-2147483648', '-2147472691', '-625821272') then '0001-01-01'
     {%- endif %}
@@ -110,14 +110,14 @@ end
 {%- macro _debezium_time_text(feed, type) -%}
     {%- set is_date = type == 'date' -%}
 case
-    {%- if feed_setting(feed, 'infinity') == 'end_of_range' %}
+    {%- if highwater.feed_setting(feed, 'infinity') == 'end_of_range' %}
     when string(value) in ('infinity', '+294247-01-10T04:00:25.2Z', '+292278994-08-16Z')
         then '9999-12-31{{ '' if is_date else ' 23:59:59.999999' }}'
     when string(value) in ('-infinity', '-290308-12-21T19:59:27.6Z', '-5877611-06-21Z')
         then '0001-01-01{{ '' if is_date else ' 00:00:00' }}'
     {%- endif %}
     -- ISO times of columns without a zone end in Z all the same
-    {%- if feed_setting(feed, 'times') == 'isostring' %}
+    {%- if highwater.feed_setting(feed, 'times') == 'isostring' %}
     when coalesce(types[field].name, '') <> 'io.debezium.time.ZonedTimestamp' then regexp_replace(string(value), 'Z$', '')
     {%- else %}
     when types[field].name in ('io.debezium.time.IsoDate', 'io.debezium.time.IsoTimestamp')
@@ -140,7 +140,7 @@ get(transform(
     end),
     unit -> case
         when unit is null then concat('a number without a unit, declare millis, micros or nanos: ', string(value))
-        {%- if feed_setting(feed, 'infinity') == 'end_of_range' %}
+        {%- if highwater.feed_setting(feed, 'infinity') == 'end_of_range' %}
         when string(value) in ('9223372036825200000', '9223372036825200', '9223372036854775807')
             then '9999-12-31 23:59:59.999999'
         when string(value) in ('-9223372036832400000', '-9223372036832400', '-9223372036854775808')
@@ -164,7 +164,7 @@ get(transform(
 {%- endmacro -%}
 
 {%- macro _debezium_bytes(feed) -%}
-    {%- set binary = feed_setting(feed, 'binary') -%}
+    {%- set binary = highwater.feed_setting(feed, 'binary') -%}
     {%- set is_hex = "string(value) rlike '^([0-9A-Fa-f]{2})+$'" -%}
 case
     when types[field].type = 'bytes' then string(value)

@@ -2,8 +2,8 @@
     select
         *,
         struct(
-            {%- for column in entity_columns(entity) %}
-            image[{{ sql_text(column.field) }}] as `{{ column.name }}`{{ ',' if not loop.last }}
+            {%- for column in highwater.entity_columns(entity) %}
+            image[{{ highwater.sql_text(column.field) }}] as `{{ column.name }}`{{ ',' if not loop.last }}
             {%- endfor %}
         ) as text
     from {{ changes }}

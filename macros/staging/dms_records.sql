@@ -1,28 +1,28 @@
 {%- macro dms_records(records, feed, table, entity) -%}
-    {%- set fields = entity_columns(entity) | map(attribute='field') | list -%}
-    {%- set delivered = delivered_columns(feed, table) -%}
-    {%- set has_names = feed_setting(feed, 'format') == 'dms-parquet' or feed_setting(feed, 'header', false) -%}
-    {%- set sequence_column = feed_setting(feed, 'sequence_column') -%}
-    {%- set timestamp_column = feed_setting(feed, 'timestamp_column') -%}
-    {%- set no_supplement = feed_setting(feed, 'no_supplement') -%}
-    {%- set baseline = baseline_condition(feed, "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'") -%}
+    {%- set fields = highwater.entity_columns(entity) | map(attribute='field') | list -%}
+    {%- set delivered = highwater.delivered_columns(feed, table) -%}
+    {%- set has_names = highwater.feed_setting(feed, 'format') == 'dms-parquet' or highwater.feed_setting(feed, 'header', false) -%}
+    {%- set sequence_column = highwater.feed_setting(feed, 'sequence_column') -%}
+    {%- set timestamp_column = highwater.feed_setting(feed, 'timestamp_column') -%}
+    {%- set no_supplement = highwater.feed_setting(feed, 'no_supplement') -%}
+    {%- set baseline = highwater.baseline_condition(feed, "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'") -%}
     {%- if not has_names -%}
         {%- set wanted = (fields + [sequence_column, timestamp_column]) | select | list -%}
-        {%- do _refuse_missing_fields(wanted, delivered, feed ~ '.' ~ table) -%}
+        {%- do highwater._refuse_missing_fields(wanted, delivered, feed ~ '.' ~ table) -%}
     {%- endif -%}
     {%- set sequence -%}
 case
-    when is_baseline then {{ lowest_sequence() }}
+    when is_baseline then {{ highwater.lowest_sequence() }}
     {%- if sequence_column %}
     -- 16 digits of time and 19 of a counter
     when metadata.sequence rlike '^[0-9]{35}$'
-        then {{ sortable_sequence([
+        then {{ highwater.sortable_sequence([
             {'text': 'substr(metadata.sequence, 1, 16)', 'base': 'decimal'},
             {'text': 'substr(metadata.sequence, 17)', 'base': 'decimal', 'is_unsigned': true},
         ]) | indent(8) }}
     {%- else %}
     -- the time in the name of the file, then the place in it
-    else {{ sortable_sequence([
+    else {{ highwater.sortable_sequence([
             {'text': "replace(metadata.sequence, '-')", 'base': 'decimal', 'is_unsigned': true},
             {'text': 'cast(source_line as string)', 'base': 'decimal'},
         ]) | indent(8) }}
@@ -37,8 +37,8 @@ end
         record,
         case
             when problem is not null then problem
-            {%- if feed_setting(feed, 'header', false) %}
-            {{- _lacking('fields', fields) | indent(12) }}
+            {%- if highwater.feed_setting(feed, 'header', false) %}
+            {{- highwater._lacking('fields', fields) | indent(12) }}
             {%- elif not has_names %}
             when size(fields) not in ({{ delivered | length }}, {{ delivered | length + 1 }})
                 then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} (a row) or {{ delivered | length + 1 }} (a change) are declared')
@@ -49,15 +49,15 @@ end
         end as problem,
         {%- if no_supplement %}
         -- a value that the log did not have is absent, not changed
-        map_filter(image, (field, value) -> not value <=> {{ sql_text(no_supplement) }}) as image,
+        map_filter(image, (field, value) -> not value <=> {{ highwater.sql_text(no_supplement) }}) as image,
         {%- else %}
         image,
         {%- endif %}
         map_from_arrays(
-            array({{ _quoted(_key_columns(entity) | map(attribute='field')) }}),
+            array({{ highwater._quoted(highwater._key_columns(entity) | map(attribute='field')) }}),
             transform(
-                array({{ _quoted(_key_columns(entity) | map(attribute='field')) }}),
-                field -> image[concat({{ sql_text(feed_setting(feed, 'before_prefix', 'BI_')) }}, field)]
+                array({{ highwater._quoted(highwater._key_columns(entity) | map(attribute='field')) }}),
+                field -> image[concat({{ highwater.sql_text(highwater.feed_setting(feed, 'before_prefix', 'BI_')) }}, field)]
             )
         ) as old_image,
         metadata.operation,
@@ -69,7 +69,7 @@ end
             when metadata.operation = 'D' then 'delete'
         end as change_type,
         metadata.sequence,
-        {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
+        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.commit_time,
         try_cast(metadata.commit_time as timestamp) as changed_at,
         is_baseline,
@@ -84,8 +84,8 @@ end
                 *,
                 struct(
                     upper(case when has_operation then {{ "fields['Op']" if has_names else "fields['1']" }} end) as operation,
-                    {{ 'image[' ~ sql_text(sequence_column) ~ ']' if sequence_column else "regexp_extract(source_file, '([0-9]{8}-[0-9]{9,10})[^/0-9][^/]*$', 1)" }} as sequence,
-                    {{ 'image[' ~ sql_text(timestamp_column) ~ ']' if timestamp_column else 'cast(null as string)' }} as commit_time
+                    {{ 'image[' ~ highwater.sql_text(sequence_column) ~ ']' if sequence_column else "regexp_extract(source_file, '([0-9]{8}-[0-9]{9,10})[^/0-9][^/]*$', 1)" }} as sequence,
+                    {{ 'image[' ~ highwater.sql_text(timestamp_column) ~ ']' if timestamp_column else 'cast(null as string)' }} as commit_time
                 ) as metadata
             from (
                 select
@@ -93,7 +93,7 @@ end
                     {%- if has_names %}
                     fields as image
                     {%- else %}
-                    {{ named_values('if(has_operation, slice(map_values(fields), 2, ' ~ (delivered | length) ~ '), map_values(fields))', delivered) | indent(20) }} as image
+                    {{ highwater.named_values('if(has_operation, slice(map_values(fields), 2, ' ~ (delivered | length) ~ '), map_values(fields))', delivered) | indent(20) }} as image
                     {%- endif %}
                 from (
                     select

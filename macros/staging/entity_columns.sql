@@ -3,8 +3,8 @@
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
-    {%- set declaration = _entity_declaration(entity) -%}
-    {%- set stored = stored_columns() -%}
+    {%- set declaration = highwater._entity_declaration(entity) -%}
+    {%- set stored = highwater.stored_columns() -%}
     {%- set columns = [] -%}
     {%- for column in declaration.columns.values() if column.data_type -%}
         {%- set meta = column.config.get('meta', {}) -%}
@@ -26,7 +26,7 @@
             'data_type': column.data_type | lower,
             'field': field,
             'unit': meta.get('unit'),
-            'own_name': _own_name(column.name, field),
+            'own_name': highwater._own_name(column.name, field),
         }) -%}
     {%- endfor -%}
     {%- if not columns -%}

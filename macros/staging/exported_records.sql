@@ -8,7 +8,7 @@
         {%- if entity %}
         case
             when problem is not null then problem
-            {{- _lacking('fields', entity_columns(entity) | map(attribute='field')) | indent(12) }}
+            {{- highwater._lacking('fields', highwater.entity_columns(entity) | map(attribute='field')) | indent(12) }}
         end as problem,
         {%- else %}
         problem,
@@ -17,7 +17,7 @@
         'INSERT' as operation,
         'insert' as change_type,
         cast(null as string) as sequence,
-        {{ sequence_in_epoch(feed, lowest_sequence()) }} as change_sequence_number,
+        {{ highwater.sequence_in_epoch(feed, highwater.lowest_sequence()) }} as change_sequence_number,
         cast(null as string) as commit_time,
         cast(null as timestamp) as changed_at,
         true as is_baseline,

@@ -1,3 +1,3 @@
 {%- macro is_baseline_sequence(sequence) -%}
-substr({{ sequence }}, 17) in (concat('/', {{ lowest_sequence() }}), concat('/', {{ lowest_sequence() }}, '/', {{ lowest_sequence() }}))
+substr({{ sequence }}, 17) in (concat('/', {{ highwater.lowest_sequence() }}), concat('/', {{ highwater.lowest_sequence() }}, '/', {{ highwater.lowest_sequence() }}))
 {%- endmacro -%}

@@ -1,7 +1,7 @@
 {%- macro json_document(text, type) -%}
 get(transform(
-    array({{ _wrapped_document(text, type) | indent(4) }}),
-    found -> {{ _whole_document('found') | indent(4) }}
+    array({{ highwater._wrapped_document(text, type) | indent(4) }}),
+    found -> {{ highwater._whole_document('found') | indent(4) }}
 ), 0)
 {%- endmacro -%}
 

@@ -2,13 +2,13 @@
     select *
     from {{ raw_table }}
     where
-        source_table = {{ sql_text(source_table) }}
+        source_table = {{ highwater.sql_text(source_table) }}
         and entry = 'record'
         and array_contains(
             (
                 select max_by(parts.source_file, place)
                 from (
-                    {{ _delivered_exports(raw_table, source_table) | indent(20) }}
+                    {{ highwater._delivered_exports(raw_table, source_table) | indent(20) }}
                 )
             ),
             source_file
@@ -18,7 +18,7 @@
 {%- macro _delivered_exports(raw_table, source_table) -%}
     {#- An export is a file, or the files of one folder with one position. One without a position that can be compared
         stands where the highest position of those stood that were taken before it. -#}
-    {%- set positions = feed_setting(raw_table.identifier, 'positions') -%}
+    {%- set positions = highwater.feed_setting(raw_table.identifier, 'positions') -%}
     {%- set end = "element_at(split(source_position, ' [.][.] '), -1)" -%}
     select
         *,
@@ -31,7 +31,7 @@
     from (
         select
             *,
-            {{ (sequence_of_position(end, positions) if positions else 'cast(null as string)') | indent(12) }} as sequence
+            {{ (highwater.sequence_of_position(end, positions) if positions else 'cast(null as string)') | indent(12) }} as sequence
         from (
             select
                 source_table,
@@ -42,7 +42,7 @@
                 array_sort(collect_list(struct(source_file, file_hash, file_size))) as parts,
                 sum(file_records) as records
             from {{ raw_table }}
-            where source_table = {{ sql_text(source_table) }} and entry = 'file'
+            where source_table = {{ highwater.sql_text(source_table) }} and entry = 'file'
             group by source_table, export, source_position
         )
     )

@@ -1,12 +1,12 @@
 {%- macro named_values(texts, names) -%}
 case
     when size({{ texts }}) = {{ names | length }}
-        then map_from_arrays(array({{ _quoted(names) }}), {{ texts }})
+        then map_from_arrays(array({{ highwater._quoted(names) }}), {{ texts }})
 end
 {%- endmacro -%}
 
 {%- macro _lacking(fields, names, condition=none) -%}
-    {%- set lacking = 'array_except(array(' ~ _quoted(names | list) ~ '), map_keys(' ~ fields ~ '))' %}
+    {%- set lacking = 'array_except(array(' ~ highwater._quoted(names | list) ~ '), map_keys(' ~ fields ~ '))' %}
 when {{ condition ~ ' and ' if condition }}size({{ lacking }}) > 0 then concat('wrong_column_count: it has no ', array_join({{ lacking }}, ', '))
 {%- endmacro -%}
 

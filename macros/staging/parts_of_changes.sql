@@ -1,10 +1,10 @@
 {%- macro parts_of_changes(parsed, entity) -%}
-    {%- set key = _key_columns(entity) -%}
+    {%- set key = highwater._key_columns(entity) -%}
     select
         * except (image, change_type, part),
         case part
             when 'change' then image
-            else map_filter(old_image, (field, value) -> field in ({{ _quoted(key | map(attribute='field')) }}))
+            else map_filter(old_image, (field, value) -> field in ({{ highwater._quoted(key | map(attribute='field')) }}))
         end as image,
         case part when 'change' then change_type else 'delete' end as change_type,
         part = 'old key' as is_derived
@@ -14,12 +14,12 @@
             -- an update that moves the row to another key: the old key is deleted by the same record
             when change_type in ('insert', 'update')
                 {%- for column in key %}
-                and old_image[{{ sql_text(column.field) }}] is not null
-                and image[{{ sql_text(column.field) }}] is not null
+                and old_image[{{ highwater.sql_text(column.field) }}] is not null
+                and image[{{ highwater.sql_text(column.field) }}] is not null
                 {%- endfor %}
                 and (
                     {%- for column in key %}
-                    {{ 'or ' if not loop.first }}old_image[{{ sql_text(column.field) }}] <> image[{{ sql_text(column.field) }}]
+                    {{ 'or ' if not loop.first }}old_image[{{ highwater.sql_text(column.field) }}] <> image[{{ highwater.sql_text(column.field) }}]
                     {%- endfor %}
                 )
                 then array('change', 'old key')
@@ -29,6 +29,6 @@
 {%- endmacro -%}
 
 {%- macro _key_columns(entity) -%}
-    {%- set key = entity_key(entity) -%}
-    {{ return(entity_columns(entity) | selectattr('name', 'in', key) | list) }}
+    {%- set key = highwater.entity_key(entity) -%}
+    {{ return(highwater.entity_columns(entity) | selectattr('name', 'in', key) | list) }}
 {%- endmacro -%}

@@ -3,7 +3,7 @@
         *,
         lower(lpad(hex(dense_rank() over (
             partition by landing_batch, source_file, change_sequence_number
-                {%- for column in entity_key(entity) %}, typed.`{{ column }}`{% endfor %}
+                {%- for column in highwater.entity_key(entity) %}, typed.`{{ column }}`{% endfor %}
             -- all old keys of one position go before any new key comes
             order by {{ 'is_derived desc, ' if has_parts }}first_line
         ) - 1), 16, '0')) as place

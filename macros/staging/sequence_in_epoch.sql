@@ -2,11 +2,11 @@
     {%- set table = model.sources[0][1] if execute and model.sources else none -%}
     {%- set epochs = [] -%}
     {%- set late = [] -%}
-    {%- for epoch in feed_setting(feed, 'epochs', []) -%}
-        {%- set condition = _belongs_to_epoch(feed, epoch) -%}
-        {%- if _is_of_table(epoch, table) and epoch.get('baseline') -%}
+    {%- for epoch in highwater.feed_setting(feed, 'epochs', []) -%}
+        {%- set condition = highwater._belongs_to_epoch(feed, epoch) -%}
+        {%- if highwater._is_of_table(epoch, table) and epoch.get('baseline') -%}
             {%- do late.append(condition) -%}
-        {%- elif _is_of_table(epoch, table) -%}
+        {%- elif highwater._is_of_table(epoch, table) -%}
             {%- do epochs.append({'condition': condition, 'section': 'ignored' if epoch.get('ignore') else '%016x' % loop.index}) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -25,7 +25,7 @@ concat(
     {{ sequence | indent(4) }}
     {%- if late %},
     -- rows of the baseline that came late stand above those that came first, and below every change
-    case when {{ sequence | indent(8) }} = {{ lowest_sequence() }} and ({{ late | join(' or ') }}) then '/0000000000000000' else '' end
+    case when {{ sequence | indent(8) }} = {{ highwater.lowest_sequence() }} and ({{ late | join(' or ') }}) then '/0000000000000000' else '' end
     {%- endif %}
 )
 {%- endmacro -%}

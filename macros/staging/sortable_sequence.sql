@@ -2,11 +2,11 @@
     {%- set sections = [] -%}
     {%- for part in parts -%}
         {%- if part.base == 'hex' -%}
-            {%- do sections.append(_hex_sections(
+            {%- do sections.append(highwater._hex_sections(
                 part.text, part.get('separator', '/'), part.get('at_least', 1), part.get('at_most', 1)
             )) -%}
         {%- elif part.base == 'decimal' -%}
-            {%- do sections.append(_decimal_section(part.text, part.get('is_unsigned', false))) -%}
+            {%- do sections.append(highwater._decimal_section(part.text, part.get('is_unsigned', false))) -%}
         {%- else -%}
             {{ exceptions.raise_compiler_error(
                 "sortable_sequence: base is '" ~ part.base ~ "'; it must be 'hex' or 'decimal', for example "

@@ -1,6 +1,6 @@
 {%- macro stored_columns() -%}
     {#- is_pending, is_new and is_new_key: tables of version 0.5 have them. -#}
-    {{ return(contract_columns() + [
+    {{ return(highwater.contract_columns() + [
         'verdict',
         'is_tied',
         'is_new_key',

@@ -1,18 +1,18 @@
 {%- macro tungsten_records(records, feed, table, entity) -%}
-    {%- set columns = entity_columns(entity) -%}
-    {%- set stage = feed_setting(feed, 'columns', ['opcode', 'seqno', 'row_id', 'commit_timestamp']) -%}
-    {%- set delivered = stage + delivered_columns(feed, table) -%}
-    {%- set has_header = feed_setting(feed, 'header', false) -%}
-    {%- set baseline = baseline_condition(feed, 'false') -%}
+    {%- set columns = highwater.entity_columns(entity) -%}
+    {%- set stage = highwater.feed_setting(feed, 'columns', ['opcode', 'seqno', 'row_id', 'commit_timestamp']) -%}
+    {%- set delivered = stage + highwater.delivered_columns(feed, table) -%}
+    {%- set has_header = highwater.feed_setting(feed, 'header', false) -%}
+    {%- set baseline = highwater.baseline_condition(feed, 'false') -%}
     {%- set has_service = 'service' in stage -%}
-    {%- set key_fields = _key_columns(entity) | map(attribute='field') | list -%}
-    {%- do _refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
+    {%- set key_fields = highwater._key_columns(entity) | map(attribute='field') | list -%}
+    {%- do highwater._refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
     {%- set sequence -%}
 case
-    when is_baseline then {{ lowest_sequence() }}
+    when is_baseline then {{ highwater.lowest_sequence() }}
     -- rows of one transaction are told apart by their place in the file: row_id is another one after a restart
     when metadata.row_id rlike '^[0-9]{1,19}\\z' and try_cast(metadata.row_id as bigint) is not null
-        then {{ sortable_sequence([{'text': 'metadata.seqno', 'base': 'decimal'}]) | indent(8) }}
+        then {{ highwater.sortable_sequence([{'text': 'metadata.seqno', 'base': 'decimal'}]) | indent(8) }}
 end
     {%- endset -%}
     select
@@ -24,12 +24,12 @@ end
         case
             when problem is not null then problem
             {%- if has_header %}
-            {{- _lacking('fields', delivered) | indent(12) }}
+            {{- highwater._lacking('fields', delivered) | indent(12) }}
             {%- endif %}
             when size(fields) <> {{ delivered | length }}
                 then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} are declared')
             {%- if has_service and 'service' not in key_fields %}
-            {{- unknown_source(feed, is_required=true) | indent(12) }}
+            {{- highwater.unknown_source(feed, is_required=true) | indent(12) }}
             {%- endif %}
         end as problem,
         image,
@@ -42,7 +42,7 @@ end
             when 'UD' then 'delete'
         end as change_type,
         concat_ws(' ', metadata.seqno, metadata.row_id) as sequence,
-        {{ sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
+        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.commit_timestamp as commit_time,
         case
             when metadata.commit_timestamp rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?$'
@@ -61,13 +61,13 @@ end
                 *,
                 struct(
                     {%- for name in ['opcode', 'seqno', 'row_id', 'commit_timestamp'] + (['service'] if has_service else []) %}
-                    image[{{ sql_text(name) }}] as {{ name }}{{ ',' if not loop.last }}
+                    image[{{ highwater.sql_text(name) }}] as {{ name }}{{ ',' if not loop.last }}
                     {%- endfor %}
                 ) as metadata
             from (
                 select
                     *,
-                    {{ 'fields' if has_header else named_values('map_values(fields)', delivered) | indent(20) }} as image
+                    {{ 'fields' if has_header else highwater.named_values('map_values(fields)', delivered) | indent(20) }} as image
                 from {{ records }}
             )
         )

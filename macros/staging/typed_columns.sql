@@ -1,7 +1,7 @@
 {%- macro typed_columns(delivered, entity, binary_encoding='base64', has_present=false) -%}
-    {%- set columns = entity_columns(entity) -%}
-    {%- set key = entity_key(entity) -%}
-    {%- set is_partial = entity_setting(entity, 'partial_images', false) -%}
+    {%- set columns = highwater.entity_columns(entity) -%}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set typed_names = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='name') | list -%}
     {%- set key_places = [] -%}
     {%- for name in typed_names if name in key -%}
@@ -17,7 +17,7 @@
                     when misfit is not null and (not change_type <=> 'delete'
                     {{- ' or place in (' ~ key_places | join(', ') ~ ')' if key_places }})
                         then concat(
-                            get({{ _of_types(1) }}, place), ' = ', to_json(array(misfit)), ' does not fit ', get({{ _of_types(2) }}, place)
+                            get({{ highwater._of_types(1) }}, place), ' = ', to_json(array(misfit)), ' does not fit ', get({{ highwater._of_types(2) }}, place)
                         )
                 end
             ))
@@ -36,26 +36,26 @@
         select
             *,
             {%- if has_present %}
-            {{ _present_columns(columns) | indent(12) }} as present_columns,
+            {{ highwater._present_columns(columns) | indent(12) }} as present_columns,
             {%- else %}
             cast(null as array<string>) as present_columns,
             {%- endif %}
             struct(
                 {%- for column in columns %}
-                {{ typed_value('text.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}
+                {{ highwater.typed_value('text.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}
                 {{- ' as `' ~ column.name ~ '`' if column.data_type != 'string' }}{{ ',' if not loop.last }}
                 {%- endfor %}
             ) as typed,
             array(
                 {%- for column in columns if column.data_type != 'string' %}
                 {%- set text = 'text.`' ~ column.name ~ '`' %}
-                if({{ fits_type(text, 'typed.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}, null, {{ text }})
+                if({{ highwater.fits_type(text, 'typed.`' ~ column.name ~ '`', column.data_type, binary_encoding) }}, null, {{ text }})
                 {{- ',' if not loop.last }}
                 {%- else %}
                 cast(null as string)
                 {%- endfor %}
             ) as misfit_texts
-        from {{ _with_carried_fields(delivered, columns) | indent(12) if has_present else delivered }}
+        from {{ highwater._with_carried_fields(delivered, columns) | indent(12) if has_present else delivered }}
     )
 {%- endmacro -%}
 
@@ -68,7 +68,7 @@ regexp_extract_all(typeof(typed), '[<,]([^<,:]+):(?!string)([a-z_]+([(]\\d+,\\d+
 (
     select
         *,
-        array_intersect(array({{ _quoted(columns | map(attribute='field')) }}), map_keys(image)) as carried
+        array_intersect(array({{ highwater._quoted(columns | map(attribute='field')) }}), map_keys(image)) as carried
     from {{ delivered }}
 )
 {%- endmacro -%}
@@ -85,12 +85,12 @@ case
         then transform(carried, field -> lower(field))
     {%- else %}
         then transform(carried, field -> get(
-            array({{ _quoted(names) }}), int(array_position(array({{ _quoted(fields) }}), field)) - 1
+            array({{ highwater._quoted(names) }}), int(array_position(array({{ highwater._quoted(fields) }}), field)) - 1
         ))
     {%- endif %}
 end
 {%- endmacro -%}
 
 {%- macro _quoted(words) -%}
-    {%- for word in words %}{{ sql_text(word) }}{{ ', ' if not loop.last }}{% endfor -%}
+    {%- for word in words %}{{ highwater.sql_text(word) }}{{ ', ' if not loop.last }}{% endfor -%}
 {%- endmacro -%}

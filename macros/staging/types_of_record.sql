@@ -1,7 +1,7 @@
 {%- macro types_of_record(feed) -%}
     {%- set document = "coalesce(fields['document'], cast(record as string))" -%}
-    {%- set fields = _schema_fields() -%}
-    {%- if feed_setting(feed, 'form') == 'flattened' -%}
+    {%- set fields = highwater._schema_fields() -%}
+    {%- if highwater.feed_setting(feed, 'form') == 'flattened' -%}
 from_json(get_json_object({{ document }}, '$.schema.fields'), '{{ fields }}')
     {%- else -%}
 get(filter(

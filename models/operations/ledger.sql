@@ -1,4 +1,4 @@
-{%- do depends_on_logs() %}
+{%- do highwater.depends_on_logs() %}
 
 -- rows come from the macro ledger_news, some tables at a time
 select

@@ -1,4 +1,4 @@
-{%- do depends_on_logs() %}
+{%- do highwater.depends_on_logs() %}
 {%- do ref('ledger') %}
 {%- do ref('rejection_reasons') %}
 

@@ -1,4 +1,4 @@
-{%- do depends_on_logs() %}
+{%- do highwater.depends_on_logs() %}
 {%- do ref('ledger') %}
 
 -- rows come from the macro unassigned_records_news, some tables at a time

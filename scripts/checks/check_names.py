@@ -7,6 +7,7 @@ import importlib.util
 import re
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 from definitions import Definition, definitions, entries, feed_of
@@ -42,7 +43,9 @@ def _macros(project):
     dispatched = dbts | {ADAPTER.sub("", name) for name in dbts}
     by_file = defaultdict(list)
     for macro in definitions(project / "macros"):
-        by_file[macro.path].append(macro)
+        # what a project gives to the package is dispatched by this name
+        name = macro.name if ADAPTER.sub("", macro.name) in dispatched else macro.name.removeprefix("default__")
+        by_file[macro.path].append(replace(macro, name=name))
     for path in sorted((project / "macros").glob("**/*.sql")):
         yield from _names_of_file(path, [macro.name for macro in by_file[path]])
         is_override_folder = path.parent == project / "macros" / "dbt"

@@ -12,6 +12,7 @@ from highwater.columns import VERSIONED, Column, contract, in_docs, parse_column
 from highwater.errors import UsageError
 from highwater.feeds import FAST_LOADER, FORMATS, NAME, declared_feeds, jinja_text, plain_text, sql_text
 from highwater.formats import TABLE_IN_FOLDERS
+from highwater.package import is_the_project
 from highwater.printable import in_shell
 from highwater.rebuild import log_of
 
@@ -94,6 +95,8 @@ def render(name: str, **values) -> str:
         keep_trailing_newline=True,
     )
     jinja.filters |= {"yaml": in_yaml, "sql": in_sql, "sql_text": sql_text, "jinja": jinja_text, "docs": in_docs}
+    # generic tests of a package are called by its name, and those of the project as they are
+    jinja.globals["of_package"] = lambda: "" if is_the_project() else "highwater."
     return jinja.get_template(name).render(**values)
 
 
@@ -177,6 +180,7 @@ def write_logged_tables() -> Path:
         for (_, in_dbt), (_, sources) in zip(_sources_of_logs(), logged_tables(), strict=True)
         for (_, table), in_raw in zip(in_dbt, sources, strict=True)
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render("logged_tables.sql", tables=logged_tables(), names=names))
     return path
 
@@ -336,7 +340,7 @@ def _values(source, entity, columns) -> dict:
         "table": table,
         "source_table": source_table,
         "entity": entity,
-        "records": f"{staging.macro}({', '.join(arguments)})",
+        "records": f"highwater.{staging.macro}({', '.join(arguments)})",
         "format": staging,
         "columns": columns,
         "contract": contract(),
@@ -407,13 +411,13 @@ def _add_feed(source, entity, staging, log, given) -> list[Path]:
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
     text = log.read_text()
-    opening = f"arriving_batches('{entity}', [\n"
-    if opening not in text:
+    opening = re.search(rf"arriving_batches\('{entity}', \[\n", text)
+    if opening is None:
         raise UsageError(f"{log} has no list of staging models behind arriving_batches; add {staging.stem} by hand.")
     columns, _ = declared_columns(entity)
     written = [_declare_source(source, columns)]
     written += _write_model(staging, "staging", _values(source, entity, columns))
-    log.write_text(text.replace(opening, f"{opening}    ref('{staging.stem}'),\n"))
+    log.write_text(f"{text[: opening.end()]}    ref('{staging.stem}'),\n{text[opening.end() :]}")
     return [*written, log, write_logged_tables()]
 
 

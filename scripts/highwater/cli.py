@@ -2,12 +2,13 @@
 
 import contextlib
 import sys
+from pathlib import Path
 
 import click
 
 from highwater.errors import CheckError, UsageError, leave_with_the_sentence
 from highwater.faults import doing, keep_the_terminal_clean, trouble_of_one
-from highwater.printable import ShownStream, printable
+from highwater.printable import ShownStream, in_shell, printable
 
 
 class Commands(click.Group):
@@ -25,11 +26,36 @@ class Commands(click.Group):
 
 
 @click.group("highwater", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-def commands():
+@click.version_option(package_name="highwater")
+@click.pass_context
+def commands(context):
     """Exact current-state tables from any change feed, on dbt, Spark and Delta Lake."""
+    from highwater.package import link_package
     from highwater.project import enter_project
 
-    enter_project()
+    if context.invoked_subcommand != "init":
+        enter_project()
+        link_package()
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder):
+    """Write a dbt project of your own into FOLDER, which is new or empty; it is called like the folder."""
+    from highwater.new_project import begin_project
+
+    for path in begin_project(folder):
+        click.echo(f"wrote {path}")
+    click.echo(f"\nNow: cd {in_shell(str(folder))}, then highwater add-table --help; README.md has the next commands.")
+
+
+@commands.command()
+def install():
+    """Fetch what Spark needs into the project, for plain dbt before any other command; each command does it itself."""
+    from highwater.jars import resolve
+
+    resolve()
+    click.echo("The jars of Spark and the macros of this version are there.")
 
 
 def _known(context, parameter, value):
@@ -186,7 +212,7 @@ def build(hold, verbose, arguments):
                 selected = last_build.selection(found) if found is not None and not arguments else []
                 if selected:
                     click.echo(_what_is_built(declared, found))
-                status, withheld = dbt.run(["build", *selected, *(arguments or dbt.CHECKS_OF_DATA_ONLY)]), []
+                status, withheld = dbt.run(["build", *selected, *(arguments or dbt.checks_of_data_only())]), []
         rejected, troubles = (
             rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if status < 2 else ([], [])
         )

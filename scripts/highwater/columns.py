@@ -4,9 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from highwater.errors import UsageError
+from highwater.package import package
 
 VERSIONED = ["valid_from_sequence", "valid_to_sequence", "valid_from", "valid_to", "is_current", "log_batch"]
 DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
@@ -175,4 +175,4 @@ def stored_columns() -> set[str]:
 
 
 def _names_in(macro: str) -> list[str]:
-    return re.findall(r"'(\w+)'", Path(f"macros/staging/{macro}.sql").read_text())
+    return re.findall(r"'(\w+)'", (package() / f"macros/staging/{macro}.sql").read_text())

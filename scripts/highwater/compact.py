@@ -51,7 +51,7 @@ def compact(
         require_space(size_of(spark, f"lake.{merged}"), f"compacting {table} in full")
     before = newest_version(spark, f"lake.{merged}")
     taken_in = spark.sql(f"select coalesce(max(log_batch), 0) from lake.{merged}").first()[0]
-    if dbt.run(["run-operation", "compact_merged", "--args", f"{{entity: {table}}}", "--quiet"]):
+    if dbt.run(["run-operation", "highwater.compact_merged", "--args", f"{{entity: {table}}}", "--quiet"]):
         done = "it is as it was" if newest_version(spark, f"lake.{merged}") == before else "run it again to finish it"
         raise CheckError(f"{merged} was not compacted; {done}.")
     if method != "in-place":
@@ -76,7 +76,7 @@ def _rewrite(spark, table: str, since: int | None) -> None:
     merged = f"lake.{table}_merged"
     before = newest_version(spark, merged)
     arguments = f"{{entity: {table}, since: {'null' if since is None else since}}}"
-    if dbt.run(["run-operation", "rewrite_merged", "--args", arguments, "--quiet"]):
+    if dbt.run(["run-operation", "highwater.rewrite_merged", "--args", arguments, "--quiet"]):
         raise CheckError(f"{table}_merged was compacted and not written anew; its rows are right.")
     if differing_rows(spark, table, before):
         spark.sql(f"restore table {merged} to version as of {before}")

@@ -16,8 +16,7 @@ WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
 
 # Unit tests and tests of macros are about the project; `make test` runs them, and they cost seconds in every build.
 WITHOUT_UNIT_TESTS = ["--exclude-resource-types", "unit_test"]
-TESTS_OF_MACROS = "path:tests/macros"
-CHECKS_OF_DATA_ONLY = [*WITHOUT_UNIT_TESTS, "--exclude", TESTS_OF_MACROS]
+TESTS_OF_MACROS = "tests/macros"
 
 # what the logs of this process have said of tables that wait for a declaration, by table
 waiting: dict[str, str] = {}
@@ -27,6 +26,16 @@ appended: dict[str, int] = {}
 pending: dict[str, int] = {}
 # whether the ledger has been built behind the logs
 recorded: list[str] = []
+
+
+def without_tests_of_macros() -> list[str]:
+    """Return the arguments of dbt that leave the tests of macros out, where the project has some."""
+    return ["--exclude", f"path:{TESTS_OF_MACROS}"] if Path(TESTS_OF_MACROS).is_dir() else []
+
+
+def checks_of_data_only() -> list[str]:
+    """Return the arguments of dbt that leave out what tests the project and not its data."""
+    return [*WITHOUT_UNIT_TESTS, *without_tests_of_macros()]
 
 
 def begin(is_same: bool) -> None:

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from highwater.errors import UsageError, leave_with_the_sentence
+from highwater.package import link_package, package
 from highwater.project import enter_project, require_java
 from highwater.spark import JARS, java_output_in
 
@@ -33,7 +34,7 @@ SPARK_HAS = [
 
 def pinned() -> dict[str, str]:
     """Return the pinned jars of conf/jars.sha256: file name to SHA-256."""
-    lines = Path("conf/jars.sha256").read_text().split("\n")
+    lines = (package() / "conf/jars.sha256").read_text().split("\n")
     return {name: digest for digest, name in (line.split() for line in lines if line)}
 
 
@@ -70,7 +71,7 @@ def resolve() -> None:
     builder = SparkSession.builder.master("local[1]")
     for name, value in {
         "spark.jars.ivy": str(ivy),
-        "spark.jars.ivySettings": "conf/resolver.xml",
+        "spark.jars.ivySettings": str(package() / "conf/resolver.xml"),
         "spark.jars.packages": ",".join(PACKAGES),
         "spark.jars.excludes": ",".join(SPARK_HAS),
         "spark.ui.enabled": "false",
@@ -82,7 +83,7 @@ def resolve() -> None:
     except Exception as error:
         raise UsageError(
             "the jars of Delta Lake and the drivers could not be fetched. The first run needs the network "
-            f"(Maven Central); run `make setup` again with it. The resolver's own words are in {log}."
+            f"(Maven Central); run the same command again with it. The resolver's own words are in {log}."
         ) from error
     wrong = differences(ivy / "jars")
     if wrong:
@@ -93,6 +94,7 @@ def resolve() -> None:
 def main() -> None:
     """Find the project and make sure of its jars."""
     enter_project()
+    link_package()
     resolve()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from highwater.feeds import Feed
 from highwater.landings import Landing, folders_of_tables, newest_commit_in
+from highwater.package import is_the_project, package
 from highwater.project import lake, read_state, utc_now, write_whole
 from highwater.rebuild import pending_changes
 from highwater.rejections import Rejected, lines_of
@@ -38,7 +39,7 @@ def fingerprint(arguments: list[str]) -> str:
     digest = hashlib.sha256()
     versions = [version(package) for package in ("pyspark", "dbt-core", "dbt-spark")]
     digest.update(json.dumps([arguments, versions, os.environ.get("HIGHWATER_DBT_EXPECTATIONS")]).encode())
-    for name in INPUTS:
+    for name in INPUTS if is_the_project() else [*INPUTS, package().resolve()]:
         paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
         for path in paths:
             # dbt writes profiles/.user.yml in the middle of a build
@@ -235,7 +236,7 @@ def summary(
             "Next:",
             f'  highwater query "select * from {latest} limit 10"',
             *hints,
-            "  make docs                                                      lineage and columns, in a browser",
+            "  highwater dbt docs generate --static      lineage and columns, for a browser: target/static_index.html",
         ]
     )
     counted = {table: counts[table] for table in tables if isinstance(counts[table], dict)}

@@ -49,12 +49,16 @@ def add_new_fields(spark) -> None:
         click.echo("Commit the changed files under models/.")
 
 
+def _of_declared_fields(test: dict):
+    return test.get("has_declared_fields") or test.get("highwater.has_declared_fields")
+
+
 def _tests_that_add() -> list[str]:
     selected = []
     for path in sorted(Path("models/staging").glob("*/*.yml")):
         for model in (yaml.load(path.read_text(), FAST_LOADER) or {}).get("models") or []:
             for test in model.get("data_tests") or []:
-                settings = test.get("has_declared_fields") if isinstance(test, dict) else None
+                settings = _of_declared_fields(test) if isinstance(test, dict) else None
                 if ((settings or {}).get("config") or {}).get("meta", {}).get("new_fields") == "add":
                     selected.append(f"{model['name']},test_name:has_declared_fields")
     return selected

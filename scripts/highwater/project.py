@@ -84,13 +84,18 @@ def read_state(path: Path) -> dict:
 
 
 def landing_root() -> str:
-    """Return the folder or URI where feeds land: `$HIGHWATER_LANDING`, by default `examples/landing`."""
-    return os.environ.get("HIGHWATER_LANDING", "examples/landing")
+    """Return the folder or URI where feeds land: `$HIGHWATER_LANDING`, by default `landing`, here or in `examples`."""
+    return os.environ.get("HIGHWATER_LANDING", _of_examples("landing"))
 
 
 def exports_root() -> str:
-    """Return the folder or URI of source exports: `$HIGHWATER_EXPORTS`, by default `examples/exports`."""
-    return os.environ.get("HIGHWATER_EXPORTS", "examples/exports")
+    """Return the folder or URI of source exports: `$HIGHWATER_EXPORTS`, by default `exports`, here or in `examples`."""
+    return os.environ.get("HIGHWATER_EXPORTS", _of_examples("exports"))
+
+
+def _of_examples(folder: str) -> str:
+    """Return the folder of this name, of the examples where they are."""
+    return f"examples/{folder}" if Path("examples").is_dir() else folder
 
 
 def require_java() -> None:

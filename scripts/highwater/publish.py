@@ -51,7 +51,7 @@ def build_held(spark, arguments: list[str]) -> tuple[int, list[str]]:
             "Build once without --hold."
         )
     options = [*dbt.WITHOUT_UNIT_TESTS, *arguments]
-    leave = ["--exclude", dbt.TESTS_OF_MACROS]
+    leave = dbt.without_tests_of_macros()
     behind = {group: f"{group}_publications+" for group in groups}
     first = dbt.run(["build", *options, *leave, *behind.values()])
     if first == 2:
@@ -72,6 +72,6 @@ def build_held(spark, arguments: list[str]) -> tuple[int, list[str]]:
 def _passes(options: list[str], group: str, entities: list[str]) -> bool:
     click.echo(f"{group}: checking what would be published of {', '.join(entities)}")
     # a failed check of a log keeps dbt from publishing in any build
-    if dbt.run(["test", *options, "--select", f"+{group}_publications", "--exclude", dbt.TESTS_OF_MACROS]):
+    if dbt.run(["test", *options, "--select", f"+{group}_publications", *dbt.without_tests_of_macros()]):
         return False
     return not dbt.run(["build", *options, "--select", *entities, *CANDIDATE])

@@ -101,7 +101,7 @@ def rebuild(spark, table: str) -> str:
     merged = merged_table(spark, table)
     _refuse_older_log(spark, table)
     require_space(size_of(spark, f"lake.{merged}"), f"rebuilding {table}")
-    status = dbt.run(["run-operation", "rebuild_merged", "--args", f"{{entity: {table}}}", "--quiet"])
+    status = dbt.run(["run-operation", "highwater.rebuild_merged", "--args", f"{{entity: {table}}}", "--quiet"])
     if status:
         raise CheckError(f"{merged} was not rebuilt; it is as it was.")
     rows = spark.table(f"lake.{merged}").count()

@@ -210,7 +210,7 @@ def _ask_dbt(tables) -> tuple[list[dict] | None, str]:
             errors.append(" ".join(str(event.data.exc).split()).removeprefix("Runtime Error "))
 
     dbt.set_defaults()
-    arguments = ["run-operation", "reconciliation_plan", "--args", json.dumps({"tables": list(tables)})]
+    arguments = ["run-operation", "highwater.reconciliation_plan", "--args", json.dumps({"tables": list(tables)})]
     result = dbtRunner(callbacks=[listen]).invoke([*arguments, "--quiet", "--log-level", "none"])
     if result.exception:
         raise CheckError(" ".join(str(result.exception).split()))

@@ -143,7 +143,7 @@ def _drop(spark, entity: str, operation: str, layer: str, noun: str, retention: 
     name = f"lake.{entity}_{layer}"
     rows = spark.table(name).count()
     arguments = f"{{entity: {entity}, landed_before: '{_before(retention)}'}}"
-    if dbt.run(["run-operation", operation, "--args", arguments, "--quiet"]):
+    if dbt.run(["run-operation", f"highwater.{operation}", "--args", arguments, "--quiet"]):
         raise CheckError(f"{name}: what is older than {retention} days could not be dropped.")
     return _line(name, rows - spark.table(name).count(), noun, retention)
 

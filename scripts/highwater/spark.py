@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -19,6 +20,7 @@ from jinja2 import Environment
 from highwater import faults
 from highwater.errors import UsageError
 from highwater.feeds import sql_text
+from highwater.package import package, project_name
 from highwater.places import in_metastore, mend_places
 from highwater.printable import printable
 from highwater.project import is_being_written, lake, require_java
@@ -33,10 +35,25 @@ def profile_settings() -> dict[str, str]:
     """Return the Spark settings of the dbt profile's target, with its `env_var` calls resolved."""
     jinja = Environment()
     jinja.globals["env_var"] = lambda name, default=None: os.environ.get(name, default)
-    folder = Path(os.environ.get("DBT_PROFILES_DIR", "profiles"))
-    profile = yaml.safe_load((folder / "profiles.yml").read_text())["highwater"]
+    path = Path(os.environ.get("DBT_PROFILES_DIR", "profiles")) / "profiles.yml"
+    profile = (yaml.safe_load(path.read_text()) or {}).get(project_name())
+    if profile is None:
+        raise UsageError(f"{path} has no profile {project_name()}, as the project is called.")
     target = profile["outputs"][profile["target"]]
     return {name: jinja.from_string(value).render() for name, value in target["server_side_parameters"].items()}
+
+
+def _configuration() -> Path:
+    """Return the folder of Spark's configuration: the project's own, or the package's."""
+    own = Path("conf")
+    return own if (own / "spark-defaults.conf").exists() else package() / "conf"
+
+
+def _fetch_jars() -> None:
+    """Fetch the jars, by a process of its own: its Spark has none of them."""
+    fetched = subprocess.run([sys.executable, "-m", "highwater.jars"], stdout=sys.stderr)
+    if fetched.returncode:
+        raise UsageError(f"without the jars in {JARS} nothing can be done.")
 
 
 def session(recovering: bool = False, **settings: str):
@@ -59,14 +76,14 @@ def session(recovering: bool = False, **settings: str):
         return SparkSession.active()
     require_java()
     if not list(JARS.glob("*.jar")):
-        raise UsageError(f"no jars in {JARS}; run `make setup` once, with network.")
+        _fetch_jars()
     given = {name.replace("__", "."): value for name, value in settings.items()}
     # whoever writes would go on behind it; a reader, on a copy of the metastore, is told
     if METASTORE not in given and not recovering and (half := half_logs()):
         raise UsageError(f"nothing was done: {half}")
     if sys.stderr.isatty():
         print("starting Spark ...", file=sys.stderr)
-    os.environ.setdefault("SPARK_CONF_DIR", str(Path("conf").resolve()))
+    os.environ.setdefault("SPARK_CONF_DIR", str(_configuration().resolve()))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     speak_utf8()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -2,7 +2,7 @@
 
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set ledger = _relation_beside(model, 'ledger') %}
+{%- set ledger = highwater._relation_beside(model, 'ledger') %}
 
 with
 
@@ -73,7 +73,7 @@ where
     or superseded_in_log > superseded
     or duplicate_in_log > duplicate
     or rejected_in_log > rejected
-    {%- if not entity_setting(entity, 'retention_days', {}).get('changes') %}
+    {%- if not highwater.entity_setting(entity, 'retention_days', {}).get('changes') %}
     -- without a retention the log has all that was counted
     or applied_in_log + superseded_in_log + duplicate_in_log + rejected_in_log
     < applied + superseded + duplicate + rejected

@@ -4,17 +4,17 @@
 -- The lists of columns are long.
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set key = entity_key(entity) or ['at parse time'] -%}
-{%- set log = _relation_beside(model, entity ~ '_changes') -%}
-{%- set columns = _carried_columns(entity) | reject('in', key + ['log_batch']) | list -%}
-{%- set tombstones = entity_setting(entity, 'retention_days', {}).get('tombstones') %}
+{%- set key = highwater.entity_key(entity) or ['at parse time'] -%}
+{%- set log = highwater._relation_beside(model, entity ~ '_changes') -%}
+{%- set columns = highwater._carried_columns(entity) | reject('in', key + ['log_batch']) | list -%}
+{%- set tombstones = highwater.entity_setting(entity, 'retention_days', {}).get('tombstones') %}
 
 with
 
 changes as (
 
     select
-        `{{ _columns_of_change(entity) | join('`,\n        `') }}`
+        `{{ highwater._columns_of_change(entity) | join('`,\n        `') }}`
     from {{ log }}
     where
         verdict = 'applied'
@@ -25,7 +25,7 @@ changes as (
 
 latest as (
 
-    {{ latest_change_per_key('changes', entity) | indent(4) }}
+    {{ highwater.latest_change_per_key('changes', entity) | indent(4) }}
 
 ),
 
@@ -42,7 +42,7 @@ said as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        {{ _struct_of_columns(columns, 'latest') | indent(8) }} as said_row,
+        {{ highwater._struct_of_columns(columns, 'latest') | indent(8) }} as said_row,
         log_batch
     from latest
     where
@@ -66,7 +66,7 @@ held as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        {{ _struct_of_columns(columns, 'base') | indent(8) }} as held_row,
+        {{ highwater._struct_of_columns(columns, 'base') | indent(8) }} as held_row,
         log_batch
     from {{ model }} as base
     where
@@ -116,7 +116,7 @@ judged as (
         held_row,
         said_row
     from compared
-    {%- if entity_setting(entity, 'truncates', false) %}
+    {%- if highwater.entity_setting(entity, 'truncates', false) %}
 
     union all
 

@@ -1,7 +1,7 @@
 {% test has_agreeing_layers(model, key) %}
 
 {%- set entity = model.identifier.removesuffix('_merged') -%}
-{%- set log = _relation_beside(model, entity ~ '_changes') %}
+{%- set log = highwater._relation_beside(model, entity ~ '_changes') %}
 
 with
 
@@ -49,7 +49,7 @@ judged as (
         case
             when base_rows > 1 then 'more than one base row'
             when unordered_rows > 0 then 'a base row without a sequence'
-            {%- if not entity_setting(entity, 'partial_images', false) %}
+            {%- if not highwater.entity_setting(entity, 'partial_images', false) %}
             when pending_sequence < base_sequence then 'what is pending is older than the base row'
             {%- endif %}
         end as problem

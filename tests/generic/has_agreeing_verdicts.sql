@@ -4,15 +4,15 @@
 -- The lists of columns are long.
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set key = entity_key(entity) -%}
-{%- set retention = entity_setting(entity, 'retention_days', {}) -%}
-{%- set truncates = entity_setting(entity, 'truncates', false) -%}
+{%- set key = highwater.entity_key(entity) -%}
+{%- set retention = highwater.entity_setting(entity, 'retention_days', {}) -%}
+{%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
 {#- Where more than order and arrival decide, only the highest change of a key is judged again; a change that came when the
     tombstone above it was purged is applied. -#}
-{%- set is_partial = truncates or entity_setting(entity, 'partial_images', false) or retention.get('changes') -%}
+{%- set is_partial = truncates or highwater.entity_setting(entity, 'partial_images', false) or retention.get('changes') -%}
 {%- set excuses = (["verdict <> 'superseded' or change_order < highest_order"] if is_partial else [])
     + (["verdict = 'applied' and coalesce(not order_before.is_live, false)"] if retention.get('tombstones') else []) -%}
-{%- set is_judged = key and not entity_setting(entity, 'insert_only', false) %}
+{%- set is_judged = key and not highwater.entity_setting(entity, 'insert_only', false) %}
 
 with
 {%- if is_judged %}
@@ -21,7 +21,7 @@ arrivals as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        {{ total_order('log') }} as change_order,
+        {{ highwater.total_order('log') }} as change_order,
         dense_rank() over (
             partition by `{{ key | join('`, `') }}` order by log_batch asc, unix_micros(landed_at) asc
         ) as arrival,

@@ -1,9 +1,9 @@
 {% test has_declared_fields(model, feed, table, entity, source_table=none) %}
 
-{%- set format = feed_setting(feed, 'format') -%}
+{%- set format = highwater.feed_setting(feed, 'format') -%}
 {%- set log = adapter.get_relation(model.database, model.schema, entity ~ '_changes') if execute -%}
 {#- a record's own schema counts, whatever is declared; that the two differ should be known -#}
-{%- set units = entity_columns(entity) | selectattr('unit') | list if format == 'debezium-json' else [] -%}
+{%- set units = highwater.entity_columns(entity) | selectattr('unit') | list if format == 'debezium-json' else [] -%}
 {%- set said = {'millis': ['io.debezium.time.Timestamp', 'org.apache.kafka.connect.data.Timestamp'],
     'micros': ['io.debezium.time.MicroTimestamp'], 'nanos': ['io.debezium.time.NanoTimestamp']} -%}
 {%- set mark = run_query("select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'").rows[0][0] if log -%}
@@ -15,12 +15,12 @@ new_records as (
     select
         source_file,
         source_line,
-        {{ types_of_record(feed) if units else 'null' }} as types,
-        {{ carried_fields(feed) | indent(8) }} as carried
+        {{ highwater.types_of_record(feed) if units else 'null' }} as types,
+        {{ highwater.carried_fields(feed) | indent(8) }} as carried
     from {{ source(feed, table) }}
     where
         entry = 'record'
-        and source_table = {{ sql_text(source_table or table) }}
+        and source_table = {{ highwater.sql_text(source_table or table) }}
         and problem is null
         -- what the log has not taken in
         and landing_batch > {{ mark or 0 }}
@@ -50,7 +50,7 @@ files as (
 
 declared_fields as (
 
-    select explode(array({{ _quoted(entity_columns(entity) | map(attribute='field')) }})) as field
+    select explode(array({{ highwater._quoted(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
 
 )
 {%- endif %}
@@ -62,7 +62,7 @@ select
     first_line,
     records
 from fields_of_files
-where field not in ({{ known_fields(feed, entity) }})
+where field not in ({{ highwater.known_fields(feed, entity) }})
 {%- if format not in ('datastream-json', 'arcion-csv') %}
 
 union all
@@ -91,9 +91,9 @@ select
 from new_records
     lateral view explode(new_records.types) as type
 where
-    type.field = {{ sql_text(column.field) }}
+    type.field = {{ highwater.sql_text(column.field) }}
     and type.name like '%Timestamp'
-    and type.name not in ({{ _quoted(said[column.unit]) }})
+    and type.name not in ({{ highwater._quoted(said[column.unit]) }})
 group by type.name, type.field, new_records.source_file
 {%- endfor %}
 

@@ -10,10 +10,10 @@
 -- The lists of columns are long.
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set log = _relation_beside(model, entity ~ '_changes') -%}
-{%- set kept_for = entity_setting(entity, 'retention_days', {}).get('changes') -%}
-{%- set columns = entity_columns(entity) or [{'name': 'at parse time', 'own_name': 'at parse time'}] -%}
-{%- set own_key = _log_key(entity) or {'at parse time': 'at parse time'} %}
+{%- set log = highwater._relation_beside(model, entity ~ '_changes') -%}
+{%- set kept_for = highwater.entity_setting(entity, 'retention_days', {}).get('changes') -%}
+{%- set columns = highwater.entity_columns(entity) or [{'name': 'at parse time', 'own_name': 'at parse time'}] -%}
+{%- set own_key = highwater._log_key(entity) or {'at parse time': 'at parse time'} %}
 
 with
 
@@ -37,7 +37,7 @@ states as (
 
     select distinct
         struct(
-            {{ _as_own_names(columns) | indent(12) }}
+            {{ highwater._as_own_names(columns) | indent(12) }}
         ) as state
     from {{ log }}
     where verdict in ('applied', 'superseded') and not is_deleted
@@ -48,7 +48,7 @@ deletes as (
 
     select distinct
         struct(
-            {{ _as_own_names(columns | selectattr('own_name', 'in', own_key) | list) | indent(12) }}
+            {{ highwater._as_own_names(columns | selectattr('own_name', 'in', own_key) | list) | indent(12) }}
         ) as key
     from {{ log }}
     where verdict in ('applied', 'superseded') and is_deleted and change_type <> 'truncate'
@@ -77,12 +77,12 @@ judged as (
             when valid_from is distinct from seen_at then 'begins at another time than it was seen'
             -- of partial images a build may have seen what later ones know better
             when
-                not is_known and {{ 'false' if entity_setting(entity, 'partial_images', false) else 'true' }}
+                not is_known and {{ 'false' if highwater.entity_setting(entity, 'partial_images', false) else 'true' }}
                 then 'has a row that the log never had'
             when
                 valid_to < next_valid_from
                 and not was_deleted
-                and {{ 'false' if entity_setting(entity, 'truncates', false) else 'true' }}
+                and {{ 'false' if highwater.entity_setting(entity, 'truncates', false) else 'true' }}
                 then 'ends before the next one begins, and the log has no delete'
         end as problem
     from compared

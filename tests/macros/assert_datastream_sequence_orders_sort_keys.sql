@@ -23,8 +23,8 @@ pairs as (
 
     select
         '{{ order }}' as sort_keys_of,
-        {{ datastream_sequence('one', order) | indent(8) }} as lower_sequence,
-        {{ datastream_sequence('two', order) | indent(8) }} as higher_sequence
+        {{ highwater.datastream_sequence('one', order) | indent(8) }} as lower_sequence,
+        {{ highwater.datastream_sequence('two', order) | indent(8) }} as higher_sequence
     from (
         select
             named_struct('sort_keys', array('{{ lower | join("', '") }}')) as one,

@@ -7,8 +7,8 @@ numbers as (
         encoded,
         whole,
         thousandth,
-        {{ decimal_of_bytes('unbase64(encoded)', 'encoded', 0) | indent(8) }} as whole_found,
-        {{ decimal_of_bytes('unbase64(encoded)', 'encoded', 3) | indent(8) }} as thousandth_found
+        {{ highwater.decimal_of_bytes('unbase64(encoded)', 'encoded', 0) | indent(8) }} as whole_found,
+        {{ highwater.decimal_of_bytes('unbase64(encoded)', 'encoded', 3) | indent(8) }} as thousandth_found
     from
         values
         ('SztMqFqGxHoJiiI//////w==', repeat('9', 38), repeat('9', 35) || '.999'),

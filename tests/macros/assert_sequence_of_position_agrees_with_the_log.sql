@@ -26,12 +26,12 @@ select
     '{{ feed }}' as feed,
     position,
     expected,
-    {{ sequence_of_position('position', feed) | indent(4) }} as found
+    {{ highwater.sequence_of_position('position', feed) | indent(4) }} as found
 from (
     select
         '{{ position }}' as position,
         {{ "'" ~ expected ~ "'" if expected else 'cast(null as string)' }} as expected
 )
-where not expected <=> {{ sequence_of_position('position', feed) | indent(4) }}
+where not expected <=> {{ highwater.sequence_of_position('position', feed) | indent(4) }}
 {{ 'union all' if not loop.last }}
 {%- endfor %}

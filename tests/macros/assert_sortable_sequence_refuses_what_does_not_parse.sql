@@ -5,8 +5,8 @@ texts as (
 
     select
         text,
-        {{ sortable_sequence([{'text': 'text', 'base': 'hex', 'at_most': 2}]) | indent(8) }} as hex_sequence,
-        {{ sortable_sequence([{'text': 'text', 'base': 'decimal'}]) | indent(8) }} as decimal_sequence
+        {{ highwater.sortable_sequence([{'text': 'text', 'base': 'hex', 'at_most': 2}]) | indent(8) }} as hex_sequence,
+        {{ highwater.sortable_sequence([{'text': 'text', 'base': 'decimal'}]) | indent(8) }} as decimal_sequence
     from
         values
         (''),

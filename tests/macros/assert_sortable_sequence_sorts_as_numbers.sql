@@ -4,8 +4,12 @@ with
 pairs as (
 
     select
-        {{ sortable_sequence([{'text': 'lower_text', 'base': 'hex', 'at_most': 3}]) | indent(8) }} as lower_hex,
-        {{ sortable_sequence([{'text': 'higher_text', 'base': 'hex', 'at_most': 3}]) | indent(8) }} as higher_hex,
+        {{
+            highwater.sortable_sequence([{'text': 'lower_text', 'base': 'hex', 'at_most': 3}]) | indent(8)
+        }} as lower_hex,
+        {{
+            highwater.sortable_sequence([{'text': 'higher_text', 'base': 'hex', 'at_most': 3}]) | indent(8)
+        }} as higher_hex,
         lower_text,
         higher_text
     from
@@ -22,8 +26,8 @@ pairs as (
 decimals as (
 
     select
-        {{ sortable_sequence([{'text': 'lower_text', 'base': 'decimal'}]) | indent(8) }} as lower_hex,
-        {{ sortable_sequence([{'text': 'higher_text', 'base': 'decimal'}]) | indent(8) }} as higher_hex,
+        {{ highwater.sortable_sequence([{'text': 'lower_text', 'base': 'decimal'}]) | indent(8) }} as lower_hex,
+        {{ highwater.sortable_sequence([{'text': 'higher_text', 'base': 'decimal'}]) | indent(8) }} as higher_hex,
         lower_text,
         higher_text
     from
@@ -38,10 +42,10 @@ decimals as (
 unsigned_decimals as (
 
     select
-        {{ sortable_sequence([
+        {{ highwater.sortable_sequence([
             {'text': 'lower_text', 'base': 'decimal', 'is_unsigned': true}
         ]) | indent(8) }} as lower_hex,
-        {{ sortable_sequence([
+        {{ highwater.sortable_sequence([
             {'text': 'higher_text', 'base': 'decimal', 'is_unsigned': true}
         ]) | indent(8) }} as higher_hex,
         lower_text,

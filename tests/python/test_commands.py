@@ -159,7 +159,7 @@ def test_without_network_on_the_first_run(project):
         resolver.read_text().replace('m2compatible="true"', 'm2compatible="true" root="http://127.0.0.1:9/"')
     )
     result = run(cwd=project, command=[sys.executable, "-m", "highwater.jars"])
-    one_sentence(result, "the first run needs the network".capitalize()[1:], "make setup")
+    one_sentence(result, "the first run needs the network".capitalize()[1:], "run the same command again")
 
 
 def test_with_another_jar_than_the_pinned_one(project):

@@ -33,8 +33,8 @@ WHOLE_ROWS = {
     ),
     "the lowest of what stands": (
         f"{MERGE}/standing_changes.sql",
-        "max({{ total_order('standing') }}) as `standing order`",
-        "min({{ total_order('standing') }}) as `standing order`",
+        "max({{ highwater.total_order('standing') }}) as `standing order`",
+        "min({{ highwater.total_order('standing') }}) as `standing order`",
     ),
     "what the log alone has is forgotten": (
         f"{MERGE}/arriving_batches.sql",
@@ -58,7 +58,7 @@ WHOLE_ROWS = {
     ),
     "log batches do not rise": (
         f"{MERGE}/judged_changes.sql",
-        "{{ arriving.log_batch }} as log_batch\n        {{- _columns_of_05(arriving) }}\n    from ranked",
+        "{{ arriving.log_batch }} as log_batch\n        {{- highwater._columns_of_05(arriving) }}\n    from ranked",
         "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
     ),
     "superseded changes are taken in": (
@@ -73,8 +73,8 @@ WHOLE_ROWS = {
     ),
     "the lower row wins in the base": (
         f"{MERGE}/take_in.sql",
-        "{{ total_order('change') }} > {{ total_order('base') }}",
-        "{{ total_order('change') }} < {{ total_order('base') }}",
+        "{{ highwater.total_order('change') }} > {{ highwater.total_order('base') }}",
+        "{{ highwater.total_order('change') }} < {{ highwater.total_order('base') }}",
     ),
     "what is there stays": (
         f"{MERGE}/take_in.sql",

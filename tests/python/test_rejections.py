@@ -163,7 +163,7 @@ def test_stale_rows_are_the_same_whatever_is_killed_or_dropped(gauges):
 def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, monkeypatch, capsys):
     """The build fails while what is right is there; the summary of the next one says it still; then it is mended."""
     monkeypatch.setattr(cli, "_feeds", lambda names: {FEED: declared_feeds()[FEED]})
-    monkeypatch.setattr(dbt, "CHECKS_OF_DATA_ONLY", ["--select", f"+{TABLE}", *LISTS])
+    monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
     day = [gauges.change(k, n=k) for k in range(401, 410)] + [gauges.change(k, n="P14D") for k in range(410, 461)]
     gauges.workshop.deliver(f"{FEED}.{TABLE}", "day2.json", day)
     dbt.appended.clear()

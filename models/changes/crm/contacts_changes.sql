@@ -1,4 +1,4 @@
-{%- set arriving = arriving_batches('contacts', [
+{%- set arriving = highwater.arriving_batches('contacts', [
     ref('stg_datastream_crm__contacts_changes'),
 ]) -%}
 
@@ -6,19 +6,19 @@ with
 
 arrivals as (
 
-    {{ new_arrivals(arriving) }}
+    {{ highwater.new_arrivals(arriving) }}
 
 ),
 
 standing as (
 
-    {{ standing_changes('arrivals', arriving) }}
+    {{ highwater.standing_changes('arrivals', arriving) }}
 
 ),
 
 judged as (
 
-    {{ judged_changes('arrivals', 'standing', arriving) }}
+    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
 
 )
 

@@ -1,4 +1,4 @@
-{%- set arriving = arriving_batches('nation', [
+{%- set arriving = highwater.arriving_batches('nation', [
     ref('stg_arcion_tpch__nation_changes'),
 ]) -%}
 
@@ -6,19 +6,19 @@ with
 
 arrivals as (
 
-    {{ new_arrivals(arriving) }}
+    {{ highwater.new_arrivals(arriving) }}
 
 ),
 
 standing as (
 
-    {{ standing_changes('arrivals', arriving) }}
+    {{ highwater.standing_changes('arrivals', arriving) }}
 
 ),
 
 judged as (
 
-    {{ judged_changes('arrivals', 'standing', arriving) }}
+    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
 
 )
 

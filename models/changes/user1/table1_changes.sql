@@ -1,4 +1,4 @@
-{%- set arriving = arriving_batches('table1', [
+{%- set arriving = highwater.arriving_batches('table1', [
     ref('stg_datastream_user1__table1_changes'),
 ]) -%}
 
@@ -6,19 +6,19 @@ with
 
 arrivals as (
 
-    {{ new_arrivals(arriving) }}
+    {{ highwater.new_arrivals(arriving) }}
 
 ),
 
 standing as (
 
-    {{ standing_changes('arrivals', arriving) }}
+    {{ highwater.standing_changes('arrivals', arriving) }}
 
 ),
 
 judged as (
 
-    {{ judged_changes('arrivals', 'standing', arriving) }}
+    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
 
 )
 

@@ -4,13 +4,13 @@ with
 
 changes as (
 
-    {{ changes_of_touched_keys(ref('customers_changes'), 'customers') }}
+    {{ highwater.changes_of_touched_keys(ref('customers_changes'), 'customers') }}
 
 ),
 
 versions as (
 
-    {{ row_versions('changes', ref('customers_changes'), 'customers', ignored=['updated_at']) }}
+    {{ highwater.row_versions('changes', ref('customers_changes'), 'customers', ignored=['updated_at']) }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('contacts_merged'), 'contacts') }}
+    {{ highwater.current_rows(ref('contacts_merged'), 'contacts') }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('invoices_merged'), 'invoices') }}
+    {{ highwater.current_rows(ref('invoices_merged'), 'invoices') }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('payments_merged'), 'payments') }}
+    {{ highwater.current_rows(ref('payments_merged'), 'payments') }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('suppliers_merged'), 'suppliers') }}
+    {{ highwater.current_rows(ref('suppliers_merged'), 'suppliers') }}
 
 )
 

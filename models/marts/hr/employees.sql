@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('employees_merged'), 'employees') }}
+    {{ highwater.current_rows(ref('employees_merged'), 'employees') }}
 
 )
 

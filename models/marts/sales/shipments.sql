@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('shipments_merged'), 'shipments') }}
+    {{ highwater.current_rows(ref('shipments_merged'), 'shipments') }}
 
 )
 

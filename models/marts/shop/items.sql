@@ -4,7 +4,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('items_merged'), 'items', ref('shop_publications'), ref('items_changes')) }}
+    {{ highwater.current_rows(ref('items_merged'), 'items', ref('shop_publications'), ref('items_changes')) }}
 
 )
 

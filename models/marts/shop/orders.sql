@@ -4,7 +4,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('orders_merged'), 'orders', ref('shop_publications'), ref('orders_changes')) }}
+    {{ highwater.current_rows(ref('orders_merged'), 'orders', ref('shop_publications'), ref('orders_changes')) }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('stock_levels_merged'), 'stock_levels') }}
+    {{ highwater.current_rows(ref('stock_levels_merged'), 'stock_levels') }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('nation_merged'), 'nation') }}
+    {{ highwater.current_rows(ref('nation_merged'), 'nation') }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('region_merged'), 'region') }}
+    {{ highwater.current_rows(ref('region_merged'), 'region') }}
 
 )
 

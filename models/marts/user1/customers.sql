@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('customers_merged'), 'customers') }}
+    {{ highwater.current_rows(ref('customers_merged'), 'customers') }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('table1_merged'), 'table1') }}
+    {{ highwater.current_rows(ref('table1_merged'), 'table1') }}
 
 )
 

@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('invoices_changes'), 'invoices') }}
+    {{ highwater.changes_to_take_in(ref('invoices_changes'), 'invoices') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'invoices', this) }}
+    {{ highwater.latest_change_per_key('changes', 'invoices', this) }}
 
 )
 

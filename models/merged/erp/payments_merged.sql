@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('payments_changes'), 'payments') }}
+    {{ highwater.changes_to_take_in(ref('payments_changes'), 'payments') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'payments', this) }}
+    {{ highwater.latest_change_per_key('changes', 'payments', this) }}
 
 )
 

@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('employees_changes'), 'employees') }}
+    {{ highwater.changes_to_take_in(ref('employees_changes'), 'employees') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'employees', this) }}
+    {{ highwater.latest_change_per_key('changes', 'employees', this) }}
 
 )
 

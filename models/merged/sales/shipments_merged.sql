@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('shipments_changes'), 'shipments') }}
+    {{ highwater.changes_to_take_in(ref('shipments_changes'), 'shipments') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'shipments', this) }}
+    {{ highwater.latest_change_per_key('changes', 'shipments', this) }}
 
 )
 

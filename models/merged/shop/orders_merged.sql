@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('orders_changes'), 'orders', ref('shop_publications')) }}
+    {{ highwater.changes_to_take_in(ref('orders_changes'), 'orders', ref('shop_publications')) }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'orders', this) }}
+    {{ highwater.latest_change_per_key('changes', 'orders', this) }}
 
 )
 

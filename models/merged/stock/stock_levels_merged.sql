@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('stock_levels_changes'), 'stock_levels') }}
+    {{ highwater.changes_to_take_in(ref('stock_levels_changes'), 'stock_levels') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'stock_levels', this) }}
+    {{ highwater.latest_change_per_key('changes', 'stock_levels', this) }}
 
 )
 

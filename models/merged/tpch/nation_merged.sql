@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('nation_changes'), 'nation') }}
+    {{ highwater.changes_to_take_in(ref('nation_changes'), 'nation') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'nation', this) }}
+    {{ highwater.latest_change_per_key('changes', 'nation', this) }}
 
 )
 

@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('customers_changes'), 'customers') }}
+    {{ highwater.changes_to_take_in(ref('customers_changes'), 'customers') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'customers', this) }}
+    {{ highwater.latest_change_per_key('changes', 'customers', this) }}
 
 )
 

@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('table1_changes'), 'table1') }}
+    {{ highwater.changes_to_take_in(ref('table1_changes'), 'table1') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', 'table1', this) }}
+    {{ highwater.latest_change_per_key('changes', 'table1', this) }}
 
 )
 

@@ -2,7 +2,7 @@ with
 
 complete as (
 
-    {{ publication('shop', [
+    {{ highwater.publication('shop', [
         ref('items_changes'),
         ref('orders_changes'),
     ]) }}

@@ -10,37 +10,37 @@ records as (
 
 parsed as (
 
-    {{ arcion_csv_records('records', 'arcion_files', 'suppliers', 'suppliers') }}
+    {{ highwater.arcion_csv_records('records', 'arcion_files', 'suppliers', 'suppliers') }}
 
 ),
 
 parts as (
 
-    {{ parts_of_changes('parsed', 'suppliers') }}
+    {{ highwater.parts_of_changes('parsed', 'suppliers') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parts', 'suppliers') }}
+    {{ highwater.delivered_texts('parts', 'suppliers') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'suppliers', has_present=true) }}
+    {{ highwater.typed_columns('delivered', 'suppliers', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'suppliers', has_parts=true) }}
+    {{ highwater.places_in_file('typed', 'suppliers', has_parts=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'arcion_files', 'suppliers', has_parts=true, has_place=true) }}
+    {{ highwater.change_contract('placed', 'arcion_files', 'suppliers', has_parts=true, has_place=true) }}
 
 )
 

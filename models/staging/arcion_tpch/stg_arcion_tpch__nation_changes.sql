@@ -10,37 +10,37 @@ records as (
 
 parsed as (
 
-    {{ arcion_json_records('records', 'arcion_tpch', 'nation') }}
+    {{ highwater.arcion_json_records('records', 'arcion_tpch', 'nation') }}
 
 ),
 
 parts as (
 
-    {{ parts_of_changes('parsed', 'nation') }}
+    {{ highwater.parts_of_changes('parsed', 'nation') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parts', 'nation') }}
+    {{ highwater.delivered_texts('parts', 'nation') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'nation', has_present=true) }}
+    {{ highwater.typed_columns('delivered', 'nation', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'nation', has_parts=true) }}
+    {{ highwater.places_in_file('typed', 'nation', has_parts=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'arcion_tpch', 'nation', has_parts=true, has_place=true) }}
+    {{ highwater.change_contract('placed', 'arcion_tpch', 'nation', has_parts=true, has_place=true) }}
 
 )
 

@@ -10,37 +10,37 @@ records as (
 
 parsed as (
 
-    {{ arcion_json_records('records', 'arcion_tpch', 'region') }}
+    {{ highwater.arcion_json_records('records', 'arcion_tpch', 'region') }}
 
 ),
 
 parts as (
 
-    {{ parts_of_changes('parsed', 'region') }}
+    {{ highwater.parts_of_changes('parsed', 'region') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parts', 'region') }}
+    {{ highwater.delivered_texts('parts', 'region') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'region', has_present=true) }}
+    {{ highwater.typed_columns('delivered', 'region', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'region', has_parts=true) }}
+    {{ highwater.places_in_file('typed', 'region', has_parts=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'arcion_tpch', 'region', has_parts=true, has_place=true) }}
+    {{ highwater.change_contract('placed', 'arcion_tpch', 'region', has_parts=true, has_place=true) }}
 
 )
 

@@ -10,31 +10,31 @@ records as (
 
 parsed as (
 
-    {{ datastream_file_records('records', 'datastream_crm', 'contacts') }}
+    {{ highwater.datastream_file_records('records', 'datastream_crm', 'contacts') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'contacts') }}
+    {{ highwater.delivered_texts('parsed', 'contacts') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'contacts', binary_encoding='hex') }}
+    {{ highwater.typed_columns('delivered', 'contacts', binary_encoding='hex') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'contacts') }}
+    {{ highwater.places_in_file('typed', 'contacts') }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'datastream_crm', 'contacts', has_place=true) }}
+    {{ highwater.change_contract('placed', 'datastream_crm', 'contacts', has_place=true) }}
 
 )
 

@@ -10,31 +10,31 @@ records as (
 
 parsed as (
 
-    {{ datastream_file_records('records', 'datastream_hr', 'employees') }}
+    {{ highwater.datastream_file_records('records', 'datastream_hr', 'employees') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'employees') }}
+    {{ highwater.delivered_texts('parsed', 'employees') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'employees') }}
+    {{ highwater.typed_columns('delivered', 'employees') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'employees') }}
+    {{ highwater.places_in_file('typed', 'employees') }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'datastream_hr', 'employees', has_place=true) }}
+    {{ highwater.change_contract('placed', 'datastream_hr', 'employees', has_place=true) }}
 
 )
 

@@ -10,25 +10,25 @@ records as (
 
 parsed as (
 
-    {{ datastream_records('records', 'datastream_user1', 'customers') }}
+    {{ highwater.datastream_records('records', 'datastream_user1', 'customers') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'customers') }}
+    {{ highwater.delivered_texts('parsed', 'customers') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'customers') }}
+    {{ highwater.typed_columns('delivered', 'customers') }}
 
 ),
 
 changes as (
 
-    {{ change_contract('typed', 'datastream_user1', 'customers') }}
+    {{ highwater.change_contract('typed', 'datastream_user1', 'customers') }}
 
 )
 

@@ -10,25 +10,25 @@ records as (
 
 parsed as (
 
-    {{ datastream_records('records', 'datastream_user1', 'table1') }}
+    {{ highwater.datastream_records('records', 'datastream_user1', 'table1') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'table1') }}
+    {{ highwater.delivered_texts('parsed', 'table1') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'table1') }}
+    {{ highwater.typed_columns('delivered', 'table1') }}
 
 ),
 
 changes as (
 
-    {{ change_contract('typed', 'datastream_user1', 'table1') }}
+    {{ highwater.change_contract('typed', 'datastream_user1', 'table1') }}
 
 )
 

@@ -10,37 +10,37 @@ records as (
 
 parsed as (
 
-    {{ debezium_records('records', 'debezium_erp', 'invoices') }}
+    {{ highwater.debezium_records('records', 'debezium_erp', 'invoices') }}
 
 ),
 
 parts as (
 
-    {{ parts_of_changes('parsed', 'invoices') }}
+    {{ highwater.parts_of_changes('parsed', 'invoices') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parts', 'invoices') }}
+    {{ highwater.delivered_texts('parts', 'invoices') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'invoices', has_present=true) }}
+    {{ highwater.typed_columns('delivered', 'invoices', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'invoices', has_parts=true) }}
+    {{ highwater.places_in_file('typed', 'invoices', has_parts=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'debezium_erp', 'invoices', has_parts=true, has_place=true) }}
+    {{ highwater.change_contract('placed', 'debezium_erp', 'invoices', has_parts=true, has_place=true) }}
 
 )
 

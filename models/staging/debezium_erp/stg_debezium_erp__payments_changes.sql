@@ -10,37 +10,37 @@ records as (
 
 parsed as (
 
-    {{ debezium_records('records', 'debezium_erp', 'payments') }}
+    {{ highwater.debezium_records('records', 'debezium_erp', 'payments') }}
 
 ),
 
 parts as (
 
-    {{ parts_of_changes('parsed', 'payments') }}
+    {{ highwater.parts_of_changes('parsed', 'payments') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parts', 'payments') }}
+    {{ highwater.delivered_texts('parts', 'payments') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'payments', has_present=true) }}
+    {{ highwater.typed_columns('delivered', 'payments', has_present=true) }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'payments', has_parts=true) }}
+    {{ highwater.places_in_file('typed', 'payments', has_parts=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'debezium_erp', 'payments', has_parts=true, has_place=true) }}
+    {{ highwater.change_contract('placed', 'debezium_erp', 'payments', has_parts=true, has_place=true) }}
 
 )
 

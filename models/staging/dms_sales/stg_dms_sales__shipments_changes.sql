@@ -10,37 +10,37 @@ records as (
 
 parsed as (
 
-    {{ dms_records('records', 'dms_sales', 'shipments', 'shipments') }}
+    {{ highwater.dms_records('records', 'dms_sales', 'shipments', 'shipments') }}
 
 ),
 
 parts as (
 
-    {{ parts_of_changes('parsed', 'shipments') }}
+    {{ highwater.parts_of_changes('parsed', 'shipments') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parts', 'shipments') }}
+    {{ highwater.delivered_texts('parts', 'shipments') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'shipments') }}
+    {{ highwater.typed_columns('delivered', 'shipments') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'shipments', has_parts=true) }}
+    {{ highwater.places_in_file('typed', 'shipments', has_parts=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'dms_sales', 'shipments', has_parts=true, has_place=true) }}
+    {{ highwater.change_contract('placed', 'dms_sales', 'shipments', has_parts=true, has_place=true) }}
 
 )
 

@@ -10,37 +10,37 @@ records as (
 
 parsed as (
 
-    {{ dms_records('records', 'dms_stock', 'stock_levels', 'stock_levels') }}
+    {{ highwater.dms_records('records', 'dms_stock', 'stock_levels', 'stock_levels') }}
 
 ),
 
 parts as (
 
-    {{ parts_of_changes('parsed', 'stock_levels') }}
+    {{ highwater.parts_of_changes('parsed', 'stock_levels') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parts', 'stock_levels') }}
+    {{ highwater.delivered_texts('parts', 'stock_levels') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'stock_levels') }}
+    {{ highwater.typed_columns('delivered', 'stock_levels') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'stock_levels', has_parts=true) }}
+    {{ highwater.places_in_file('typed', 'stock_levels', has_parts=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'dms_stock', 'stock_levels', has_parts=true, has_place=true) }}
+    {{ highwater.change_contract('placed', 'dms_stock', 'stock_levels', has_parts=true, has_place=true) }}
 
 )
 

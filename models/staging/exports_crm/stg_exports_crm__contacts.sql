@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_crm', 'contacts'), 'contacts') }}
+    {{ highwater.latest_export(source('exports_crm', 'contacts'), 'contacts') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_crm') }}
+    {{ highwater.exported_records('records', 'exports_crm') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'contacts') }}
+    {{ highwater.delivered_texts('parsed', 'contacts') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'contacts', binary_encoding='hex') }}
+    {{ highwater.typed_columns('delivered', 'contacts', binary_encoding='hex') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_crm', 'contacts') }}
+    {{ highwater.change_contract('typed', 'exports_crm', 'contacts') }}
 
 )
 

@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_erp', 'invoices'), 'invoices') }}
+    {{ highwater.latest_export(source('exports_erp', 'invoices'), 'invoices') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_erp') }}
+    {{ highwater.exported_records('records', 'exports_erp') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'invoices') }}
+    {{ highwater.delivered_texts('parsed', 'invoices') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'invoices', binary_encoding='hex') }}
+    {{ highwater.typed_columns('delivered', 'invoices', binary_encoding='hex') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_erp', 'invoices') }}
+    {{ highwater.change_contract('typed', 'exports_erp', 'invoices') }}
 
 )
 

@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_erp', 'payments'), 'payments') }}
+    {{ highwater.latest_export(source('exports_erp', 'payments'), 'payments') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_erp') }}
+    {{ highwater.exported_records('records', 'exports_erp') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'payments') }}
+    {{ highwater.delivered_texts('parsed', 'payments') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'payments') }}
+    {{ highwater.typed_columns('delivered', 'payments') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_erp', 'payments') }}
+    {{ highwater.change_contract('typed', 'exports_erp', 'payments') }}
 
 )
 

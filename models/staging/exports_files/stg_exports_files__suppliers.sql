@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_files', 'suppliers'), 'suppliers') }}
+    {{ highwater.latest_export(source('exports_files', 'suppliers'), 'suppliers') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_files') }}
+    {{ highwater.exported_records('records', 'exports_files') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'suppliers') }}
+    {{ highwater.delivered_texts('parsed', 'suppliers') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'suppliers') }}
+    {{ highwater.typed_columns('delivered', 'suppliers') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_files', 'suppliers') }}
+    {{ highwater.change_contract('typed', 'exports_files', 'suppliers') }}
 
 )
 

@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_hr', 'employees'), 'employees') }}
+    {{ highwater.latest_export(source('exports_hr', 'employees'), 'employees') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_hr') }}
+    {{ highwater.exported_records('records', 'exports_hr') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'employees') }}
+    {{ highwater.delivered_texts('parsed', 'employees') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'employees', binary_encoding='hex') }}
+    {{ highwater.typed_columns('delivered', 'employees', binary_encoding='hex') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_hr', 'employees') }}
+    {{ highwater.change_contract('typed', 'exports_hr', 'employees') }}
 
 )
 

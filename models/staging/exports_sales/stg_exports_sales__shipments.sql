@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_sales', 'shipments'), 'shipments') }}
+    {{ highwater.latest_export(source('exports_sales', 'shipments'), 'shipments') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_sales') }}
+    {{ highwater.exported_records('records', 'exports_sales') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'shipments') }}
+    {{ highwater.delivered_texts('parsed', 'shipments') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'shipments') }}
+    {{ highwater.typed_columns('delivered', 'shipments') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_sales', 'shipments') }}
+    {{ highwater.change_contract('typed', 'exports_sales', 'shipments') }}
 
 )
 

@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_shop', 'items'), 'items') }}
+    {{ highwater.latest_export(source('exports_shop', 'items'), 'items') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_shop') }}
+    {{ highwater.exported_records('records', 'exports_shop') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'items') }}
+    {{ highwater.delivered_texts('parsed', 'items') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'items') }}
+    {{ highwater.typed_columns('delivered', 'items') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_shop', 'items') }}
+    {{ highwater.change_contract('typed', 'exports_shop', 'items') }}
 
 )
 

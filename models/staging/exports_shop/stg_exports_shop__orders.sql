@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_shop', 'orders'), 'orders') }}
+    {{ highwater.latest_export(source('exports_shop', 'orders'), 'orders') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_shop') }}
+    {{ highwater.exported_records('records', 'exports_shop') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'orders') }}
+    {{ highwater.delivered_texts('parsed', 'orders') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'orders') }}
+    {{ highwater.typed_columns('delivered', 'orders') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_shop', 'orders') }}
+    {{ highwater.change_contract('typed', 'exports_shop', 'orders') }}
 
 )
 

@@ -2,31 +2,31 @@ with
 
 records as (
 
-    {{ latest_export(source('exports_stock', 'stock_levels'), 'stock_levels') }}
+    {{ highwater.latest_export(source('exports_stock', 'stock_levels'), 'stock_levels') }}
 
 ),
 
 parsed as (
 
-    {{ exported_records('records', 'exports_stock') }}
+    {{ highwater.exported_records('records', 'exports_stock') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'stock_levels') }}
+    {{ highwater.delivered_texts('parsed', 'stock_levels') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'stock_levels', binary_encoding='hex') }}
+    {{ highwater.typed_columns('delivered', 'stock_levels', binary_encoding='hex') }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', 'exports_stock', 'stock_levels') }}
+    {{ highwater.change_contract('typed', 'exports_stock', 'stock_levels') }}
 
 )
 

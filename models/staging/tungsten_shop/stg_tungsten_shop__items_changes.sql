@@ -10,31 +10,31 @@ records as (
 
 parsed as (
 
-    {{ tungsten_records('records', 'tungsten_shop', 'items', 'items') }}
+    {{ highwater.tungsten_records('records', 'tungsten_shop', 'items', 'items') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'items') }}
+    {{ highwater.delivered_texts('parsed', 'items') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'items', binary_encoding='hex') }}
+    {{ highwater.typed_columns('delivered', 'items', binary_encoding='hex') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'items', has_row_number=true) }}
+    {{ highwater.places_in_file('typed', 'items', has_row_number=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'tungsten_shop', 'items', has_place=true) }}
+    {{ highwater.change_contract('placed', 'tungsten_shop', 'items', has_place=true) }}
 
 )
 

@@ -10,31 +10,31 @@ records as (
 
 parsed as (
 
-    {{ tungsten_records('records', 'tungsten_shop', 'orders', 'orders') }}
+    {{ highwater.tungsten_records('records', 'tungsten_shop', 'orders', 'orders') }}
 
 ),
 
 delivered as (
 
-    {{ delivered_texts('parsed', 'orders') }}
+    {{ highwater.delivered_texts('parsed', 'orders') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', 'orders', binary_encoding='hex') }}
+    {{ highwater.typed_columns('delivered', 'orders', binary_encoding='hex') }}
 
 ),
 
 placed as (
 
-    {{ places_in_file('typed', 'orders', has_row_number=true) }}
+    {{ highwater.places_in_file('typed', 'orders', has_row_number=true) }}
 
 ),
 
 changes as (
 
-    {{ change_contract('placed', 'tungsten_shop', 'orders', has_place=true) }}
+    {{ highwater.change_contract('placed', 'tungsten_shop', 'orders', has_place=true) }}
 
 )
 

@@ -118,8 +118,9 @@ def _load_macros(context):
         return DbtMacroWrapper(defined.vars[name])
 
     # a macro sees the names that are there when it is loaded: all of them, loaded when they are called
-    for name in texts:
-        context[name] = lambda *values, _name=name, **named: loaded(_name)(*values, **named)
+    own = {name: lambda *values, _name=name, **named: loaded(_name)(*values, **named) for name in texts}
+    context["highwater"] = own
+    context["adapter"].dispatch = lambda name, package: own[f"default__{name}"]
 
 
 _context = {

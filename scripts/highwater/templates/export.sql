@@ -2,7 +2,7 @@ with
 
 records as (
 
-    {{ latest_export(source('<< feed >>', '<< table >>'), << source_table | jinja >>) }}
+    {{ highwater.latest_export(source('<< feed >>', '<< table >>'), << source_table | jinja >>) }}
 
 ),
 
@@ -14,19 +14,19 @@ parsed as (
 
 delivered as (
 
-    {{ delivered_texts('parsed', '<< entity >>') }}
+    {{ highwater.delivered_texts('parsed', '<< entity >>') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', '<< entity >>'<< encoding >>) }}
+    {{ highwater.typed_columns('delivered', '<< entity >>'<< encoding >>) }}
 
 ),
 
 rows_of_export as (
 
-    {{ change_contract('typed', '<< feed >>', '<< entity >>') }}
+    {{ highwater.change_contract('typed', '<< feed >>', '<< entity >>') }}
 
 )
 

@@ -4,13 +4,13 @@ with
 
 changes as (
 
-    {{ changes_of_touched_keys(ref('<< entity >>_changes'), '<< entity >>') }}
+    {{ highwater.changes_of_touched_keys(ref('<< entity >>_changes'), '<< entity >>') }}
 
 ),
 
 versions as (
 
-    {{ row_versions('changes', ref('<< entity >>_changes'), '<< entity >>') }}
+    {{ highwater.row_versions('changes', ref('<< entity >>_changes'), '<< entity >>') }}
 
 )
 

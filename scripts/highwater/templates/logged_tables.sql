@@ -1,4 +1,4 @@
-{%- macro logged_tables() -%}
+{%- macro default__logged_tables() -%}
     {#- Written by `highwater add-table`: every change log, with the sources that feed it as raw and as dbt name them. -#}
     {{ return([
 <% for entity, sources in tables %>

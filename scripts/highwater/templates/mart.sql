@@ -2,7 +2,7 @@ with
 
 current_rows as (
 
-    {{ current_rows(ref('<< entity >>_merged'), '<< entity >>') }}
+    {{ highwater.current_rows(ref('<< entity >>_merged'), '<< entity >>') }}
 
 )
 

@@ -2,13 +2,13 @@ with
 
 changes as (
 
-    {{ changes_to_take_in(ref('<< entity >>_changes'), '<< entity >>') }}
+    {{ highwater.changes_to_take_in(ref('<< entity >>_changes'), '<< entity >>') }}
 
 ),
 
 latest as (
 
-    {{ latest_change_per_key('changes', '<< entity >>', this) }}
+    {{ highwater.latest_change_per_key('changes', '<< entity >>', this) }}
 
 )
 

@@ -19,20 +19,20 @@ parsed as (
 
 parts as (
 
-    {{ parts_of_changes('parsed', '<< entity >>') }}
+    {{ highwater.parts_of_changes('parsed', '<< entity >>') }}
 
 ),
 <% endif %>
 
 delivered as (
 
-    {{ delivered_texts('<< latest >>', '<< entity >>') }}
+    {{ highwater.delivered_texts('<< latest >>', '<< entity >>') }}
 
 ),
 
 typed as (
 
-    {{ typed_columns('delivered', '<< entity >>'<< format.typed >>) }}
+    {{ highwater.typed_columns('delivered', '<< entity >>'<< format.typed >>) }}
 
 ),
 <% set latest = 'typed' %>
@@ -41,14 +41,14 @@ typed as (
 
 placed as (
 
-    {{ places_in_file('typed', '<< entity >>'<< ', has_parts=true' if format.has_old_key >><< ', has_row_number=true' if format.has_row_number >>) }}
+    {{ highwater.places_in_file('typed', '<< entity >>'<< ', has_parts=true' if format.has_old_key >><< ', has_row_number=true' if format.has_row_number >>) }}
 
 ),
 <% endif %>
 
 changes as (
 
-    {{ change_contract('<< latest >>', '<< feed >>', '<< entity >>'<< ', has_parts=true' if format.has_old_key >><< ', has_place=true' if format.has_place >>) }}
+    {{ highwater.change_contract('<< latest >>', '<< feed >>', '<< entity >>'<< ', has_parts=true' if format.has_old_key >><< ', has_place=true' if format.has_place >>) }}
 
 )
 

@@ -26,6 +26,24 @@ LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
+class FoundColumns:
+    """The columns of a table, in the order of the source.
+
+    Attributes:
+        columns: all of them. key: the fields that identify a row, in their order; none: it has no key.
+    """
+
+    columns: list[Column]
+    key: list[str]
+
+    @property
+    def key_columns(self) -> list[Column]:
+        """The columns of the key."""
+        by_field = {column.field: column for column in self.columns}
+        return [by_field[field] for field in self.key]
+
+
+@dataclass(frozen=True)
 class StagingOfFormat:
     """What the staging model of a format is made of.
 
@@ -195,6 +213,7 @@ def add_table(
     insert_only: bool = False,
     history: bool = False,
     source_table: str | None = None,
+    found: FoundColumns | None = None,
 ) -> list[Path]:
     """Write the models of one table.
 
@@ -207,6 +226,7 @@ def add_table(
         insert_only: its keys are inserted and never change.
         history: it gets a history of its rows; of a table that is there already, the history alone is written.
         source_table: what the folder, the files or the records call the table, where that is another name.
+        found: its columns and its key where something else than `key` and `columns` says them.
     Returns: the files that were written or changed.
     Raises: UsageError when something is missing, misspelt or there already; nothing is written then.
     """
@@ -233,18 +253,20 @@ def add_table(
         raise UsageError("--without-key and --key exclude each other.")
     if without_key and history:
         raise UsageError("--without-key and --history exclude each other: rows without a key have no versions.")
-    if not key and not without_key:
+    if not (found.key if found else key) and not without_key:
         raise UsageError(
             "say which columns identify a row, for example --key order_id:bigint. A table that has no key can have a "
             "log, but no merged table: --without-key."
         )
-    every = parse_columns(",".join(filter(None, [key, columns])))
+    if found is None:
+        every = parse_columns(",".join(filter(None, [key, columns])))
+        found = FoundColumns(every, [column.field for column in every[: len(parse_columns(key)) if key else 0]])
+    every, key_columns = found.columns, [] if without_key else found.key_columns
     if format != "debezium-json" and (with_unit := next((column for column in every if column.unit), None)):
         raise UsageError(
             f"column {with_unit.field!r} has the unit {with_unit.unit!r}, but only in debezium-json may a number stand "
             "for a time; leave the unit out."
         )
-    key_columns = every[: len(parse_columns(key))] if key else []
     values = _values(source, entity, every) | {
         "key": [column.name for column in key_columns],
         "mart_key": [column.mart_name for column in key_columns],
@@ -286,10 +308,15 @@ def split_name(table: str) -> tuple[str, str]:
     return feed, name
 
 
+def name_inside(source_table: str) -> str:
+    """Return the name that a table gets inside the project; it is its own where that is one."""
+    name = re.sub("[^a-z0-9]+", "_", source_table.lower()).strip("_")
+    return (name if NAME.fullmatch(name) else f"t_{name}".rstrip("_"))[:63]
+
+
 def declaring(feed: str, source_table: str) -> str:
     """Return the command that declares a table which the source calls so, but for its columns."""
-    name = re.sub("[^a-z0-9]+", "_", source_table.lower()).strip("_")
-    name = (name if NAME.fullmatch(name) else f"t_{name}".rstrip("_"))[:63]
+    name = name_inside(source_table)
     told = "" if name == source_table else f" --source-table {in_shell(source_table)}"
     return f"highwater add-table {feed}.{name}{told}"
 

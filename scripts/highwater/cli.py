@@ -9,6 +9,7 @@ import click
 from highwater.errors import CheckError, UsageError, leave_with_the_sentence
 from highwater.faults import doing, keep_the_terminal_clean, trouble_of_one
 from highwater.printable import ShownStream, in_shell, printable
+from highwater.source_types import DIALECTS
 
 
 class Commands(click.Group):
@@ -547,10 +548,15 @@ def patch(table, where, end):
         click.echo(line)
 
 
+DDL = "DDL of the database: what it dumps (pg_dump --schema-only, mysqldump --no-data, …), or what you wrote."
+
+
 @commands.command("add-table")
 @click.argument("table", metavar="FEED.TABLE")
 @click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row.")
 @click.option("--columns", metavar="NAME:TYPE,…", help="The other columns.")
+@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Both from this. {DDL}")
+@click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
 @click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
 @click.option(
     "--setting",
@@ -566,7 +572,7 @@ def patch(table, where, end):
 )
 @click.option("--without-key", is_flag=True, help="The table has no key: it gets a log and no merged table.")
 @click.option("--history", is_flag=True, help="Also every version of every row; of a table that is there, this alone.")
-def add_table_command(table, key, columns, form, settings, source_table, without_key, history):
+def add_table_command(table, key, columns, ddl, dialect, form, settings, source_table, without_key, history):
     """Write the staging, changes, merged and mart models of a table, and their YAML.
 
     NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
@@ -576,12 +582,14 @@ def add_table_command(table, key, columns, form, settings, source_table, without
     from highwater.columns import parse_columns
     from highwater.feeds import declared_feeds
 
-    pairs = [setting.partition("=") for setting in settings]
-    for name, equals, value in pairs:
-        if not equals or not value:
-            raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
-    given = {name: value for name, _, value in pairs}
+    given = _settings_given(settings)
     _refuse_other_settings(table, form, given)
+    if ddl:
+        if key or columns or without_key or history:
+            raise UsageError("--ddl says key and columns; leave --key, --columns, --without-key and --history out.")
+        feed, name = split_name(table)
+        _tell_additions(feed, ddl, form, given, dialect, source_table or name, name)
+        return
     written = add_table(table, key, columns, form, given, without_key, history=history, source_table=source_table)
     for path in written:
         click.echo(f"wrote {path}")
@@ -596,6 +604,50 @@ def add_table_command(table, key, columns, form, settings, source_table, without
     if sources and STAGING[declared_feeds()[feed].format].by_table:
         click.echo(f"Files without a header: `columns` of {sources} has to name all columns in the order of the files.")
     click.echo("Now deliver files and run: highwater build")
+
+
+@commands.command("add-tables")
+@click.argument("feed")
+@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help=DDL)
+@click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
+@click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
+@click.option("--setting", "settings", metavar="NAME=VALUE", multiple=True, help="Setting of that feed.")
+def add_tables_command(feed, ddl, dialect, form, settings):
+    """Write the models of every table that a file of DDL creates and FEED does not have yet.
+
+    What is there already is compared with the file, and never overwritten.
+    """
+    given = _settings_given(settings)
+    _refuse_other_settings(f"{feed}.", form, given)
+    _tell_additions(feed, ddl, form, given, dialect)
+
+
+def _tell_additions(feed, ddl, form, given, dialect, only=None, inside=None) -> None:
+    from highwater.add_tables import add_tables
+    from highwater.query import show_table
+
+    additions = []
+    for addition in add_tables(feed, ddl, form, given, dialect, only, inside):
+        additions.append(addition)
+        if sys.stderr.isatty():
+            click.echo(f"{addition.table}", err=True)
+    rows = [(each.table, each.columns, ", ".join(each.key), each.outcome) for each in additions]
+    show_table(["table", "columns", "key", "wrote"], rows)
+    for each in additions:
+        for note in each.notes:
+            click.echo(f"{each.table}: {printable(note)}", err=True)
+    added = sum(bool(each.written) for each in additions)
+    click.echo(f"{added:,} of {len(additions):,} tables added." + (" Now: highwater build" if added else ""))
+    if refused := sum(each.refused for each in additions):
+        raise CheckError(f"{refused:,} not added; the lines above say why.")
+
+
+def _settings_given(settings) -> dict[str, str]:
+    pairs = [setting.partition("=") for setting in settings]
+    for name, equals, value in pairs:
+        if not equals or not value:
+            raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
+    return {name: value for name, _, value in pairs}
 
 
 def _refuse_other_settings(table: str, form: str | None, settings: dict[str, str]) -> None:

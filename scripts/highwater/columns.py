@@ -33,12 +33,14 @@ class Column:
     Attributes:
         name: inside the project: letters of any script, digits and _, in lower case. field: in the vendor's record.
         data_type: in Spark's words. unit: of numbers that stand for times, one of UNITS; None: not declared.
+        comment: what the source says of it; None: nothing.
     """
 
     name: str
     field: str
     data_type: str
     unit: str | None = None
+    comment: str | None = None
 
     @property
     def mart_name(self) -> str:
@@ -54,7 +56,7 @@ class Column:
     @property
     def description(self) -> str:
         """The description that is written until somebody writes a better one."""
-        return f"{in_docs(self.field)} at the source."
+        return in_docs(self.comment) if self.comment else f"{in_docs(self.field)} at the source."
 
     @property
     def version_name(self) -> str:
@@ -141,18 +143,21 @@ def what_is_wrong(field: str, data_type: str, unit: str | None) -> list[str]:
     return []
 
 
-def named_columns(parts: Iterable[tuple], others: Iterable[Column] = ()) -> list[Column]:
+def named_columns(
+    parts: Iterable[tuple], others: Iterable[Column] = (), comments: dict[str, str] | None = None
+) -> list[Column]:
     """Return the columns of some fields, each under a name that no other has.
 
     Arguments:
         parts: (field, type, unit) of each. others: columns that the table has already.
+        comments: what the source says of some, by field.
     """
     stored, columns = stored_columns(), []
     taken = {claim for column in others for claim in _claims(column)}
     for field, data_type, unit in parts:
         plain = plain_name(field)
         names = [f"source_{plain}" if plain in stored else plain]
-        while taken & _claims(column := Column(names[-1], field, data_type, unit)):
+        while taken & _claims(column := Column(names[-1], field, data_type, unit, (comments or {}).get(field))):
             names.append(f"{names[0]}_{len(names) + 1}")
         taken |= _claims(column)
         columns.append(column)

@@ -1,7 +1,9 @@
 """Feeds as the project declares them: `config.meta.feed` on a dbt source."""
 
+import copy
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -207,6 +209,19 @@ def _source_table(where: str, table: dict) -> str:
     return plain_text(told)
 
 
+def _sources_in(path: Path, text: str) -> list[dict]:
+    """Return the sources that a file declares."""
+    try:
+        return copy.deepcopy(_parsed_sources(text))
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
+
+
+@lru_cache(maxsize=1000)
+def _parsed_sources(text: str) -> list[dict]:
+    return (yaml.load(text, _LineLoader) or {}).get("sources") or []
+
+
 def declared_feeds() -> dict[str, Feed]:
     """Read every feed from models/staging.
 
@@ -215,11 +230,7 @@ def declared_feeds() -> dict[str, Feed]:
     """
     feeds: dict[str, Feed] = {}
     for path in sorted(Path("models/staging").glob("**/*.yml")):
-        try:
-            document = yaml.load(path.read_text(), _LineLoader) or {}
-        except yaml.YAMLError as error:
-            raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
-        for source in document.get("sources") or []:
+        for source in _sources_in(path, path.read_text()):
             settings = ((source.get("config") or {}).get("meta") or {}).get("feed")
             if settings is None:
                 continue

@@ -21,10 +21,9 @@ TABLES = {
     "debezium_erp.payments": "exports_erp",
     "tungsten_shop.items": "exports_shop",
     "arcion_tpch.nation": "exports_tpch",
-    "dms_sales.shipments": "exports_sales",
     "dms_stock.stock_levels": "exports_stock",
 }
-NEWER = "-- as the newer version has it"
+NEWER = "/* as the newer version has it */"
 
 
 def wheel_of(folder: Path, version: str, change=lambda folder: None) -> Path:
@@ -49,7 +48,7 @@ def environment_with(folder: Path, wheel: Path) -> Path:
     packages = folder / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     # a line of a path, so that what makes packages of this environment editable is not read
     (packages / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    pip("--python", folder / "bin/python", "install", "--no-deps", "--no-index", wheel)
+    pip("--python", folder / "bin/python", "install", "--ignore-installed", "--no-deps", "--no-index", wheel)
     return folder / "bin/highwater"
 
 
@@ -59,6 +58,12 @@ def pip(*arguments):
     assert ended.returncode == 0, ended.stderr
 
 
+def environment() -> dict[str, str]:
+    """The environment of this process, without what is set in it for this project."""
+    settings = ("HIGHWATER_", "DBT_", "SPARK_", "PYTHON")
+    return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
+
+
 class Shop:
     """The project, and the version of the command that runs in it."""
 
@@ -66,11 +71,8 @@ class Shop:
         self.folder, self.command = folder, command
 
     def run(self, *arguments, code=0):
-        settings = {
-            name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
-        }
         ended = subprocess.run(
-            [self.command, *arguments], cwd=self.folder, env=settings, capture_output=True, text=True, timeout=900
+            [self.command, *arguments], cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=900
         )
         assert ended.returncode == code, f"{arguments}: {ended.stdout[-2000:]}{ended.stderr[-2000:]}"
         return ended.stdout
@@ -134,7 +136,7 @@ def test_plain_dbt_builds_it_too(shop):
     ended = subprocess.run(
         [*dbt, "build", "--select", "+customers+"],
         cwd=shop.folder,
-        env={**os.environ, **settings, "HIGHWATER_LAKE": ".lake"},
+        env=environment() | settings,
         capture_output=True,
         text=True,
         timeout=900,

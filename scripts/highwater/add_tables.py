@@ -1,0 +1,161 @@
+"""Declare the tables that a file of DDL creates: columns, types, units, keys and descriptions come from it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from highwater.add_table import FoundColumns, add_table, declared_columns, name_inside
+from highwater.columns import named_columns, what_is_wrong
+from highwater.ddl import DdlTable, tables_of_ddl
+from highwater.errors import UsageError
+from highwater.feeds import declared_feeds
+from highwater.source_types import DIALECTS, source_type
+
+# what a feed says of its database
+TELLS = {"mariadb": "mysql", **{name: name for name in DIALECTS}, **{f"{name}_sort_keys": name for name in DIALECTS}}
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What became of a table of the DDL.
+
+    Attributes:
+        table: `<feed>.<table>`. columns: how many it has. key: its key. written: the files; none: it was not added.
+        notes: what could not be told, what is declared otherwise, or why it was not added. refused: it was not.
+    """
+
+    table: str
+    columns: int
+    key: list[str]
+    written: list[Path]
+    notes: list[str]
+    refused: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in a word or two."""
+        if self.refused:
+            return "not added"
+        if self.written:
+            return f"{len(set(self.written))} files"
+        return "differs" if self.notes else "as it was"
+
+
+def dialect_of(feed: str, format: str | None, settings: dict[str, str], told: str | None) -> str:
+    """Return which database wrote the DDL of a feed.
+
+    Arguments:
+        format, settings: of a feed that is not declared yet. told: what the user says; None: nothing.
+    Raises: UsageError when neither the user nor the feed says it.
+    """
+    if told:
+        return told
+    declared = declared_feeds().get(feed)
+    given = declared.settings if declared else settings
+    for name in ("connector", "order", "dialect"):
+        if found := TELLS.get(str(given.get(name))):
+            return found
+    if (declared.format if declared else format) == "changelog":
+        return "postgresql"
+    raise UsageError(f"say which database wrote the DDL: --dialect {'|'.join(DIALECTS)}.")
+
+
+def found_columns(table: DdlTable, dialect: str, format: str, settings: dict) -> tuple[FoundColumns, list[str]]:
+    """Return the columns of a table of DDL, and what could not be told of them.
+
+    Arguments:
+        format, settings: of its feed; only Debezium writes times as numbers, in units that its setting `times` may say.
+    Raises: UsageError when a column can be none here.
+    """
+    parts, doubts = [], []
+    has_units = format == "debezium-json" and settings.get("times", "adaptive") == "adaptive"
+    for name, written in table.columns:
+        found = source_type(written, dialect)
+        parts.append((name, found.spark, found.unit if has_units else None))
+        if wrong := what_is_wrong(*parts[-1]):
+            raise UsageError("; ".join(wrong) + ".")
+        if found.doubt:
+            doubts.append(f"{name} {found.doubt}")
+    return FoundColumns(named_columns(parts, comments=table.comments), table.key), doubts
+
+
+def add_tables(
+    feed: str,
+    ddl: Path,
+    format: str | None,
+    settings: dict[str, str],
+    dialect: str | None,
+    only: str | None = None,
+    inside: str | None = None,
+) -> Iterator[Addition]:
+    """Declare every table of a file of DDL that the feed does not have yet.
+
+    Arguments:
+        feed: its name. ddl: the file. format, settings: of a feed that is not declared yet.
+        dialect: which database wrote the file; None: the feed says it. only: the one table to add, as the source
+            calls it, in letters of any case; None: all. inside: the name that it gets; None: see name_inside.
+    Yields: what became of each, when it is done; what is there already is compared, and nothing of it is written.
+    Raises: UsageError when the file cannot be read, or has no table of that name.
+    """
+    dialect = dialect_of(feed, format, settings, dialect)
+    tables = tables_of_ddl(ddl, dialect)
+    if only is not None:
+        names = ", ".join(table.name for table in tables)
+        tables = [table for table in tables if only.lower() in (table.name.lower(), name_inside(table.name))]
+        if not tables:
+            raise UsageError(f"{ddl} creates no table {only!r}; it creates: {names}.")
+    seen = set()
+    for table in tables:
+        name = f"{feed}.{inside or name_inside(table.name)}"
+        try:
+            if name in seen:
+                raise UsageError(f"a table before it in {ddl} has the same name inside the project")
+            seen.add(name)
+            yield _add(name, table, dialect, format, settings)
+        except UsageError as error:
+            yield Addition(name, len(table.columns), table.key, [], [f"not added: {error}"], True)
+
+
+def _add(name: str, table: DdlTable, dialect: str, format: str | None, settings: dict[str, str]) -> Addition:
+    feed, _, inside = name.partition(".")
+    declared = declared_feeds().get(feed)
+    known, given = (declared.format, declared.settings) if declared else (format, settings)
+    found, doubts = found_columns(table, dialect, known, given)
+    if declared and inside in declared.tables:
+        notes = differences(_entity(feed, inside), found)
+        return Addition(name, len(found.columns), found.key, [], notes)
+    if not found.key:
+        raise UsageError(
+            f"it has no primary key in line {table.line}. Say what identifies a row, or that nothing does: "
+            f"highwater add-table {name} with --key and --columns, or --without-key"
+        )
+    source_table = None if table.name == inside else table.name
+    written = add_table(
+        name, format=None if declared else format, settings=settings, source_table=source_table, found=found
+    )
+    return Addition(name, len(found.columns), found.key, written, doubts)
+
+
+def _entity(feed: str, table: str) -> str:
+    """Return the entity of a declared table."""
+    from highwater.add_table import logged_tables
+
+    in_raw = declared_feeds()[feed].source_table(table)
+    return next(entity for entity, sources in logged_tables() if (feed, in_raw) in sources)
+
+
+def differences(entity: str, found: FoundColumns) -> list[str]:
+    """Return what DDL says otherwise than the declaration of an entity, a sentence each."""
+    columns, key = declared_columns(entity)
+    declared, sought = {c.field: c for c in columns}, {c.field: c for c in found.columns}
+    lines = [f"{field} {column.data_type} is not declared" for field, column in sought.items() if field not in declared]
+    lines += [f"{field} is declared and not in the DDL" for field in declared if field not in sought]
+    lines += [
+        f"{field} is declared as {declared[field].data_type}, and the DDL says {column.data_type}"
+        for field, column in sought.items()
+        if field in declared and declared[field].data_type != column.data_type
+    ]
+    names = [column.name for column in columns if column.name in key]
+    if names and sorted(names) != sorted(column.name for column in found.key_columns):
+        lines.append(f"its key is declared as {', '.join(key)}, and the DDL says {', '.join(found.key)}")
+    return lines

@@ -111,6 +111,7 @@ class _Reader:
 
     def __init__(self, tokens: list[_Token], fold):
         self.tokens, self.fold, self.tables = tokens, fold, []
+        self.types = {}  # what types of the database's own are made of, by name
 
     def word(self, at: int) -> str:
         """Return the word in a place, in capitals; nothing for a name in quotes, a text, or the end."""
@@ -125,7 +126,9 @@ class _Reader:
         begins = True
         for at in range(len(self.tokens)):
             word = self.word(at)
-            if begins and word == "CREATE":
+            if begins and word == "CREATE" and self.word(at + 1) in ("DOMAIN", "TYPE"):
+                self.create_type(at + 2)
+            elif begins and word == "CREATE":
                 self.create(at)
             elif begins and word == "ALTER" and self.word(at + 1) == "TABLE":
                 self.alter(at + 2)
@@ -133,6 +136,30 @@ class _Reader:
                 self.comment(at + 3)
             # where SQL Server's statements end; a name that is called so is in quotes
             begins = word in (";", "GO")
+        for table in self.tables:
+            table.columns = [
+                (name, self.types.get(kind.split(".")[-1].strip('"'), kind)) for name, kind in table.columns
+            ]
+
+    def create_type(self, at: int) -> None:
+        """Read what a domain is made of; other types are texts in every record."""
+        names, at = self.names(at)
+        if names and self.word(at) == "AS":
+            self.types[names[-1]] = "text" if self.word(at + 1) in ("ENUM", "RANGE", "(") else self.type_from(at + 1)[0]
+
+    def type_from(self, at: int, end: int | None = None) -> tuple[str, int]:
+        """Return the type that stands in a place, as one text, and the place behind it."""
+        parts, depth, end = [], 0, len(self.tokens) if end is None else end
+        while at < end and self.word(at) != ";":
+            word = self.word(at)
+            if not depth and (
+                word.lower() in BEHIND_TYPE or (parts and word == "CHARACTER" and self.word(at + 1) == "SET")
+            ):
+                break
+            depth += {"(": 1, ")": -1}.get(word, 0)
+            parts.append("''" if self.tokens[at].kind == "text" else self.tokens[at].text)
+            at += 1
+        return " ".join(parts).replace(" [ ]", "[]").replace(" . ", "."), at
 
     def create(self, at: int) -> None:
         """Read a table, when one is created."""
@@ -156,17 +183,9 @@ class _Reader:
 
     def column(self, table: DdlTable, start: int, end: int) -> None:
         """Read a column of a table."""
-        name, at, parts, depth = self.name(start), start + 1, [], 0
-        while at < end:
-            word = self.word(at)
-            if not depth and (
-                word.lower() in BEHIND_TYPE or (parts and word == "CHARACTER" and self.word(at + 1) == "SET")
-            ):
-                break
-            depth += {"(": 1, ")": -1}.get(word, 0)
-            parts.append("''" if self.tokens[at].kind == "text" else self.tokens[at].text)
-            at += 1
-        table.columns.append((name, " ".join(parts).replace(" [ ]", "[]").replace(" . ", ".")))
+        name = self.name(start)
+        kind, at = self.type_from(start + 1, end)
+        table.columns.append((name, kind))
         rest = range(at, end)
         if any(self.word(place) == "PRIMARY" for place in rest):
             table.key = [name]
@@ -212,8 +231,10 @@ class _Reader:
 
     def names(self, at: int) -> tuple[list[str], int]:
         """Return the parts of a name that may have dots, and the place behind it."""
+        if at >= len(self.tokens):
+            return [], at
         parts = [self.name(at)]
-        while self.word(at + 1) == ".":
+        while self.word(at + 1) == "." and at + 2 < len(self.tokens):
             parts.append(self.name(at + 2))
             at += 2
         return parts, at + 1

@@ -21,19 +21,7 @@ from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds
 from highwater.project import disabled_mark, set_mark
 from highwater.rebuild import settings_of
-
-SPARK_TYPES = {
-    "smallint": "smallint",
-    "integer": "int",
-    "bigint": "bigint",
-    "real": "float",
-    "double precision": "double",
-    "boolean": "boolean",
-    "date": "date",
-    "timestamp without time zone": "timestamp_ntz",
-    "timestamp with time zone": "timestamp",
-    "bytea": "binary",
-}
+from highwater.source_types import source_type
 
 CAPTURES = """
     create table if not exists highwater.captures (
@@ -447,14 +435,6 @@ def refuse_waiting(database: Database, names: Names, name: str) -> None:
         raise UsageError(f"{some} of {name} {wait} to be extracted; land them first: highwater extract {name}")
 
 
-def spark_type(postgres_type: str) -> str:
-    """Return the type that a column of PostgreSQL has in the lake; what has no equal there stays text."""
-    digits = re.fullmatch(r"numeric\((\d+),(\d+)\)", postgres_type)
-    if digits and int(digits[1]) <= 38:
-        return f"decimal({digits[1]},{digits[2]})"
-    return SPARK_TYPES.get(re.sub(r"\(\d+\)", "", postgres_type), "string")
-
-
 def enable(spark, name: str, method: str = "changelog", key: str | None = None) -> list[str]:
     """Capture the changes of a table from now on, and land the rows that it has.
 
@@ -489,7 +469,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
         columns = columns_of(database, names)
         if not columns:
             raise UsageError(f"the database of {feed} has no table {names.source} that this user can see.")
-        types = {column: spark_type(data_type) for column, data_type, _ in columns}
+        types = {column: source_type(data_type, "postgresql").spark for column, data_type, _ in columns}
         chosen = [part.strip() for part in key.split(",")] if key else [c for c, _, is_key in columns if is_key == "t"]
         if not chosen:
             raise UsageError(

@@ -9,6 +9,7 @@ from highwater.columns import named_columns, what_is_wrong
 from highwater.ddl import DdlTable, tables_of_ddl
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds
+from highwater.printable import in_shell
 from highwater.source_types import DIALECTS, source_type
 
 # what a feed says of its database
@@ -101,7 +102,7 @@ def add_tables(
     tables = tables_of_ddl(ddl, dialect)
     if only is not None:
         names = ", ".join(table.name for table in tables)
-        tables = [table for table in tables if only.lower() in (table.name.lower(), name_inside(table.name))]
+        tables = [table for table in tables if only.lower() in _names_of(table)]
         if not tables:
             raise UsageError(f"{ddl} creates no table {only!r}; it creates: {names}.")
     seen = set()
@@ -109,14 +110,31 @@ def add_tables(
         name = f"{feed}.{inside or name_inside(table.name)}"
         try:
             if name in seen:
-                raise UsageError(f"a table before it in {ddl} has the same name inside the project")
+                raise UsageError(
+                    f"a table before it in {ddl} has its name inside the project. Give it another one: highwater "
+                    f"add-table {feed}.{name_inside(whole_name(table))} --source-table {in_shell(whole_name(table))} "
+                    f"--ddl {in_shell(str(ddl))}"
+                )
             seen.add(name)
-            yield _add(name, table, dialect, format, settings)
+            called = whole_name(table) if only is not None and only.lower() == whole_name(table).lower() else table.name
+            yield _add(name, table, called, dialect, format, settings)
         except UsageError as error:
             yield Addition(name, len(table.columns), table.key, [], [f"not added: {error}"], True)
 
 
-def _add(name: str, table: DdlTable, dialect: str, format: str | None, settings: dict[str, str]) -> Addition:
+def whole_name(table: DdlTable) -> str:
+    """Return the name of a table with its schema, as `--source-table` has it."""
+    return f"{table.schema}.{table.name}" if table.schema else table.name
+
+
+def _names_of(table: DdlTable) -> tuple[str, ...]:
+    return table.name.lower(), name_inside(table.name), whole_name(table).lower()
+
+
+def _add(
+    name: str, table: DdlTable, called: str, dialect: str, format: str | None, settings: dict[str, str]
+) -> Addition:
+    """Declare a table; `called` is what raw calls it."""
     feed, _, inside = name.partition(".")
     declared = declared_feeds().get(feed)
     known, given = (declared.format, declared.settings) if declared else (format, settings)
@@ -129,7 +147,7 @@ def _add(name: str, table: DdlTable, dialect: str, format: str | None, settings:
             f"it has no primary key in line {table.line}. Say what identifies a row, or that nothing does: "
             f"highwater add-table {name} with --key and --columns, or --without-key"
         )
-    source_table = None if table.name == inside else table.name
+    source_table = None if called == inside else called
     written = add_table(
         name, format=None if declared else format, settings=settings, source_table=source_table, found=found
     )

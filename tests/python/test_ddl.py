@@ -233,6 +233,19 @@ def test_one_table_under_a_name_of_its_own(project):
         added(project, POSTGRESQL, only="nothing")
 
 
+def test_tables_of_one_name_in_two_schemas(project):
+    text = "create table shop.orders (id int primary key); create table archive.orders (id bigint primary key);"
+    first, second = added(project, text)
+    assert first.outcome == "10 files" and second.refused
+    assert "highwater add-table debezium_shop.archive_orders --source-table archive.orders --ddl" in second.notes[0]
+    (second,) = added(project, text, only="archive.orders", inside="archive_orders")
+    assert second.outcome == "10 files"
+    log = (project / "models/changes/shop/archive_orders_changes.yml").read_text()
+    assert "data_type: bigint" in log
+    sources = (project / "models/staging/debezium_shop/_debezium_shop__sources.yml").read_text()
+    assert "source_table: archive.orders" in sources
+
+
 def test_hostile_names_and_comments_reach_no_jinja(project):
     text = """create table "{{ env_var('HOME') }}" ("{{ 1/0 }}" int primary key, "a'b" text);
     comment on column "{{ env_var('HOME') }}"."a'b" is '{{ env_var(''HOME'') }} </script>';"""

@@ -15,7 +15,6 @@ from highwater.extract import (
     CHANGELOG,
     PATCH_METHODS,
     RECORD_CHANGE,
-    SPARK_TYPES,
     Names,
     call_after_changes,
     capture_of,
@@ -37,8 +36,19 @@ from highwater.project import patch_mark, set_mark
 from highwater.rebuild import merged_table, newest_batch_shown, settings_of
 from highwater.spark import quoted as quoted_in_spark
 
-POSTGRES_TYPES = {spark: postgres for postgres, spark in SPARK_TYPES.items()} | {
+# what a column of the lake is in PostgreSQL
+POSTGRES_TYPES = {
     "tinyint": "smallint",
+    "smallint": "smallint",
+    "int": "integer",
+    "bigint": "bigint",
+    "float": "real",
+    "double": "double precision",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp_ntz": "timestamp without time zone",
+    "timestamp": "timestamp with time zone",
+    "binary": "bytea",
     "string": "text",
 }
 

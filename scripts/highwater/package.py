@@ -22,18 +22,29 @@ def project_name() -> str:
 
     Raises: UsageError when its dbt_project.yml does not say it.
     """
-    return _name_in(Path("dbt_project.yml").resolve(), Path("dbt_project.yml").stat().st_mtime_ns)
+    return _names()[0]
+
+
+def profile_name() -> str:
+    """Return the name of the dbt profile of the project in the current folder: it is said, or the project's own."""
+    return _names()[1]
+
+
+def _names() -> tuple[str, str]:
+    path = Path("dbt_project.yml").resolve()
+    return _names_in(path, path.stat().st_mtime_ns)
 
 
 @cache
-def _name_in(path: Path, _written_at: int) -> str:
+def _names_in(path: Path, _written_at: int) -> tuple[str, str]:
     try:
-        name = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("name")
+        settings = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        name, profile = settings.get("name"), settings.get("profile")
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}.") from None
     if not isinstance(name, str):
         raise UsageError(f"{path} does not say the `name` of the project.")
-    return name
+    return name, profile if isinstance(profile, str) else name
 
 
 def is_the_project() -> bool:

@@ -20,7 +20,7 @@ from jinja2 import Environment
 from highwater import faults
 from highwater.errors import UsageError
 from highwater.feeds import sql_text
-from highwater.package import package, project_name
+from highwater.package import package, profile_name
 from highwater.places import in_metastore, mend_places
 from highwater.printable import printable
 from highwater.project import is_being_written, lake, require_java
@@ -36,9 +36,9 @@ def profile_settings() -> dict[str, str]:
     jinja = Environment()
     jinja.globals["env_var"] = lambda name, default=None: os.environ.get(name, default)
     path = Path(os.environ.get("DBT_PROFILES_DIR", "profiles")) / "profiles.yml"
-    profile = (yaml.safe_load(path.read_text()) or {}).get(project_name())
+    profile = (yaml.safe_load(path.read_text()) or {}).get(profile_name())
     if profile is None:
-        raise UsageError(f"{path} has no profile {project_name()}, as the project is called.")
+        raise UsageError(f"{path} has no profile {profile_name()!r}, which dbt_project.yml asks for.")
     target = profile["outputs"][profile["target"]]
     return {name: jinja.from_string(value).render() for name, value in target["server_side_parameters"].items()}
 

@@ -38,6 +38,15 @@ def one_sentence(result, *words):
         assert word in lines[0]
 
 
+def test_a_project_of_ones_own_needs_the_wheel(tmp_path):
+    """The command of the repository has no package for other projects."""
+    one_sentence(run("init", "shop", cwd=tmp_path), "install the wheel first: make wheel")
+    (tmp_path / "dbt_project.yml").write_text("name: shop\n")
+    one_sentence(run("land", cwd=tmp_path), "make wheel, then: pip install")
+    (tmp_path / "dbt_project.yml").write_text("name: [\n")
+    one_sentence(run("land", cwd=tmp_path), "dbt_project.yml cannot be read")
+
+
 @pytest.fixture
 def project(tmp_path):
     """A copy of what commands read before they start Spark."""

@@ -130,6 +130,33 @@ def test_tables_are_those_of_their_sources(shop):
     assert verdicts == {table.partition(".")[2]: "PASS" for table in TABLES}
 
 
+def test_what_keeps_a_project_from_being_made_or_used(shop, tmp_path):
+    """A sentence each, and nothing is written."""
+
+    def refused(folder, *arguments):
+        ended = subprocess.run(
+            [shop.command, *arguments], cwd=folder, env=environment(), capture_output=True, text=True, timeout=60
+        )
+        assert ended.returncode == 2 and ended.stderr.startswith("highwater: ") and ended.stderr.count("\n") == 1
+        return ended.stderr
+
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").touch()
+    assert "it is not an empty folder" in refused(tmp_path, "init", "full")
+    for name in ("highwater", "Shop", "../$(id)", "dbt"):
+        assert "is no name of a project" in refused(tmp_path, "init", name)
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+    subprocess.run([shop.command, "init", "mine"], cwd=tmp_path, env=environment(), check=True, capture_output=True)
+    link = tmp_path / "mine/dbt_packages/highwater"
+    link.mkdir(parents=True)
+    assert "Remove it: rm -r dbt_packages/highwater" in refused(tmp_path / "mine", "land")
+    link.rmdir()
+    profiles = tmp_path / "mine/profiles/profiles.yml"
+    profiles.write_text(profiles.read_text().replace("\nmine:\n", "\nother:\n"))
+    (tmp_path / "mine/.spark").symlink_to(PROJECT / ".spark")
+    assert "has no profile 'mine'" in refused(tmp_path / "mine", "land")
+
+
 def test_plain_dbt_builds_it_too(shop):
     settings = {"SPARK_CONF_DIR": "dbt_packages/highwater/conf", "DBT_PROFILES_DIR": "profiles"}
     dbt = [shop.command.with_name("python"), "-c", "from dbt.cli.main import cli; cli()"]

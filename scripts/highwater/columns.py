@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from highwater.errors import UsageError
 from highwater.package import package
+from highwater.source_types import source_type
 
 VERSIONED = ["valid_from_sequence", "valid_to_sequence", "valid_from", "valid_to", "is_current", "log_batch"]
 DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
@@ -15,14 +16,15 @@ TYPE = re.compile(
 )
 TYPES = (
     "Types are: string, boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s) of at most 38 digits, "
-    "date, timestamp, timestamp_ntz, binary. docs/formats.md (Types) has which one for what of a database."
+    "date, timestamp, timestamp_ntz, binary, and a database's own: uuid, jsonb, text[], timestamptz, numeric(p,s), … "
+    "docs/formats.md (Types) has which one for what of a database."
 )
 LONGEST_NAME = 255
 UNITS = ("millis", "micros", "nanos")
 WITH_UNIT = ("date", "timestamp", "timestamp_ntz")
 PART = re.compile(
     r"""\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<bare>[^\s,:"][^,:]*?))"""
-    r"""\s*:\s*(?P<type>[^,:()\[\]]*(?:\([^()]*\))?)\s*(?:\[(?P<unit>[^\]]*)\])?\s*(?:,|\Z)"""
+    r"""\s*:\s*(?P<type>[^,:()\[\]]*(?:\([^()]*\)[^,:()\[\]]*)?)\s*(?:\[(?P<unit>[^\]]*)\])?\s*(?:,|\Z)"""
 )
 
 
@@ -95,7 +97,9 @@ def parse_columns(text: str, others: Iterable[Column] = ()) -> list[Column]:
         part = PART.match(text, at)
         if part:
             field = part["bare"] if part["quoted"] is None else part["quoted"].replace('""', '"')
-            parts.append((field, part["type"].strip().lower(), part["unit"] and part["unit"].strip().lower()))
+            unit = part["unit"] and part["unit"].strip().lower()
+            data_type = "string" if unit == "" else in_spark(part["type"].strip().lower())  # `text[]`
+            parts.append((field, data_type, unit or None))
             wrong += what_is_wrong(*parts[-1])
             at = part.end()
         else:
@@ -111,6 +115,17 @@ def parse_columns(text: str, others: Iterable[Column] = ()) -> list[Column]:
     if wrong:
         raise UsageError(f"{'; '.join(wrong)}. {TYPES}")
     return named_columns(parts, others)
+
+
+def in_spark(data_type: str) -> str:
+    """Return what a type is in Spark that is written as a database writes it; what is none stays as it is.
+
+    Example: `in_spark("timestamptz")` is `timestamp`, `in_spark("timestamp")` itself, for that is one of Spark's.
+    """
+    if TYPE.fullmatch(data_type):
+        return data_type
+    found = source_type(data_type, "postgresql")
+    return data_type if found.doubt else found.spark
 
 
 def as_typed(columns: Iterable[tuple[str, str]]) -> str:

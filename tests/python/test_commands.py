@@ -238,9 +238,9 @@ DEBEZIUM = ["add-table", "debezium_erp.bookings"]
         (ADD, ["say which columns identify a row"]),
         ([*ADD, "--key", "id"], ["column 'id' is not written as name:type"]),
         (
-            [*ADD, "--key", "id:int", "--columns", "a:number,b:varchar"],
+            [*ADD, "--key", "id:int", "--columns", "a:number,b:variable"],
             [
-                "column 'a' has the unknown type 'number'; column 'b' has the unknown type 'varchar'",
+                "column 'a' has the unknown type 'number'; column 'b' has the unknown type 'variable'",
                 "Types are: string",
             ],
         ),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from highwater.add_tables import add_tables, dialect_of, found_columns
-from highwater.columns import TYPE
+from highwater.columns import TYPE, parse_columns
 from highwater.ddl import tables_of_ddl
 from highwater.errors import UsageError
 from highwater.source_types import source_type
@@ -309,3 +309,27 @@ def test_what_a_server_dumps_is_what_its_catalog_says(tmp_path):
     declared = {name: "string" if name in as_text else kind.lake for name, kind in TYPES.items()}
     assert {column.field: column.data_type for column in found.columns} == {"id": "bigint"} | declared
     assert [doubt for doubt in doubts if "is not known here" in doubt] == []
+
+
+def test_types_of_databases_are_taken_on_the_command_line():
+    """A type of Spark's own is itself; what a database calls otherwise becomes what its DDL would."""
+    typed = (
+        "a:uuid,b:text[],c:timestamptz,d:numeric(12,2),e:NUMBER(10),f:character varying(20),"
+        "g:timestamp(3) with time zone,h:timestamp,i:timestamp[millis],j:int unsigned,k:double precision"
+    )
+    assert [(column.data_type, column.unit) for column in parse_columns(typed)] == [
+        ("string", None),
+        ("string", None),
+        ("timestamp", None),
+        ("decimal(12,2)", None),
+        ("decimal(10,0)", None),
+        ("string", None),
+        ("timestamp", None),
+        ("timestamp", None),
+        ("timestamp", "millis"),
+        ("bigint", None),
+        ("double", None),
+    ]
+    for doubtful in ("NUMBER", "numeric(50,2)", "public.mood", "money"):
+        with pytest.raises(UsageError, match="unknown type"):
+            parse_columns(f"a:{doubtful}")

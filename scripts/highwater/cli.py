@@ -189,6 +189,9 @@ def build(hold, verbose, arguments):
         add_new_fields(session())
         dbt.set_defaults()
         mark, last = last_build.fingerprint(list(arguments)), last_build.remembered()
+        if told := last_build.other_version(last):
+            click.echo(f"{told[0].upper()}{told[1:]}.")
+            last = last | {"fingerprint": None}
         older = last_build.gone_back(last)
         if older:
             click.echo(f"warning: {older}.", err=True)

@@ -62,7 +62,16 @@ def remember(mark: str, landings: dict[str, Landing], summary: str, counts: dict
             a number again, and never with its time. summary, counts: see summary.
     """
     values = (mark, utc_now(), summary, landings, _versions(), counts)
-    write_whole(lake() / "last_build.json", json.dumps(dict(zip(RECORDED, values, strict=True))))
+    record = dict(zip(RECORDED, values, strict=True)) | {"by": version("highwater")}
+    write_whole(lake() / "last_build.json", json.dumps(record))
+
+
+def other_version(record: dict) -> str | None:
+    """Return a sentence when another version of highwater made the last build; None: this one, or one before 0.6.0."""
+    by, own = record.get("by"), version("highwater")
+    if by in (None, own):
+        return None
+    return f"the last build of the lake {lake()} was by highwater {by}, and this is {own}; everything is built once"
 
 
 def has_all_tables(record: dict) -> bool:

@@ -275,6 +275,8 @@ def test_half_a_record_of_the_last_build_is_none(lake, half):
     (lake / "last_build.json").write_bytes(half)
     assert last_build.remembered() == {}
     last_build.remember("mark", {"feed": (3, 30)}, "words", {"table": {"now": 1}})
+    assert last_build.other_version(last_build.remembered()) is None
+    assert "was by highwater 0.1.0" in last_build.other_version(last_build.remembered() | {"by": "0.1.0"})
     record = last_build.remembered()
     assert (record["fingerprint"], record["summary"], record["landings"]) == ("mark", "words", {"feed": [3, 30]})
 

@@ -14,6 +14,11 @@ from definitions import Definition, definitions, entries, feed_of
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 LAYERS = ("staging", "changes", "publications", "merged", "marts", "history", "operations")
+BLOCK = re.compile(r"{{.*?}}|{%.*?%}", re.DOTALL)
+COMMENT = re.compile(r"{#.*?#}", re.DOTALL)
+DEFINED = re.compile(r"{%-?\s*(?:macro|test|data_test|materialization)\s+\w+")
+TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+CALL = re.compile(r"(?<![\w.])(highwater\.)?(\w+)\s*\(")
 ADAPTER = re.compile(r"^(default|spark)__")
 
 
@@ -25,6 +30,7 @@ def findings(project: Path) -> list[str]:
         *_models(project),
         *_descriptions(project),
         *_duplicates(project),
+        *_calls(project),
     ]
     return [f"{path.relative_to(project)}: {problem}" for path, problem in found]
 
@@ -158,6 +164,20 @@ def _duplicates(project):
         for path in paths[1:]:
             first = paths[0].relative_to(project)
             yield path, f"is called {name}, and so is {first}; name one of them <system>_{name}."
+
+
+def _calls(project):
+    """Calls by bare names, which dbt looks up in the project of whoever uses the package, and calls of nothing."""
+    names = {macro.name for macro in definitions(project / "macros")}
+    folders = ("macros", "models", "tests/generic", "tests/macros")
+    for path in [path for folder in folders for path in sorted((project / folder).glob("**/*.sql"))]:
+        for block in BLOCK.findall(COMMENT.sub("", path.read_text())):
+            head = DEFINED.match(block)
+            for package, name in CALL.findall(TEXT.sub("''", block[head.end() if head else 0 :])):
+                if package and name not in names:
+                    yield path, f"calls highwater.{name}, which is not there; correct the name."
+                elif not package and name in names and not ADAPTER.match(name):
+                    yield path, f"calls {name} by its bare name; write highwater.{name}, as other projects must."
 
 
 if __name__ == "__main__":

@@ -80,6 +80,14 @@ NAME_FAULTS = {
         write("macros/merge/One.sql", MACRO.replace("X", "One")),
         "macros/merge/One.sql: One is not lower-case",
     ),
+    "call by a bare name": (
+        edit("macros/merge/current_rows.sql", "highwater.entity_key(", "entity_key("),
+        "macros/merge/current_rows.sql: calls entity_key by its bare name; write highwater.entity_key",
+    ),
+    "call of nothing": (
+        edit("models/marts/user1/table1.sql", "highwater.current_rows(", "highwater.current_row("),
+        "models/marts/user1/table1.sql: calls highwater.current_row, which is not there",
+    ),
     "override outside macros/dbt": (
         write("macros/merge/generate_schema_name.sql", MACRO.replace("X", "generate_schema_name")),
         "macros/merge/generate_schema_name.sql: generate_schema_name takes the place of a macro of dbt",

@@ -625,6 +625,34 @@ def add_tables_command(feed, ddl, dialect, form, settings):
     _tell_additions(feed, ddl, form, given, dialect)
 
 
+@commands.command("remove-table")
+@click.argument("table", metavar="FEED.TABLE")
+@click.option("--drop-data", is_flag=True, help="Also drop its tables in the lake; raw records stay.")
+def remove_table_command(table, drop_data):
+    """Take a table out of the project: its models, and its place in the feed; refused while other models read it.
+
+    Without --drop-data its tables stay in the lake, and go on where they were when the table is added again.
+    """
+    from highwater.project import lease
+    from highwater.remove_table import removal_of, remove
+    from highwater.spark import quoted, session
+    from highwater.tables import tables_in
+
+    removal = removal_of(table)
+    if drop_data:
+        with lease("highwater remove-table"):
+            spark = session()
+            kinds = {each.name: each.tableType for each in spark.catalog.listTables("lake")}
+            for name in tables_in(spark, "lake") & set(removal.relations):
+                kind = "view" if kinds.get(name) == "VIEW" else "table"
+                spark.sql(f"drop {kind} lake.{quoted(name)}")
+                click.echo(f"dropped lake.{name}")
+    for path in remove(removal):
+        click.echo(f"{'removed' if not path.exists() else 'changed'} {path}")
+    for path in removal.described:
+        click.echo(f"{path} describes it beside others; take its entry out.", err=True)
+
+
 def _tell_additions(feed, ddl, form, given, dialect, only=None, inside=None) -> None:
     from highwater.add_tables import add_tables
     from highwater.query import show_table

@@ -13,6 +13,7 @@ from highwater.columns import TYPE, parse_columns
 from highwater.ddl import tables_of_ddl
 from highwater.errors import UsageError
 from highwater.source_types import source_type
+from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 
@@ -256,6 +257,7 @@ def test_hostile_names_and_comments_reach_no_jinja(project):
         capture_output=True,
         text=True,
         cwd=project,
+        env=environment_of_a_user(),
     )
     assert ended.returncode == 0, ended.stdout
     manifest = (project / "target/manifest.json").read_text()

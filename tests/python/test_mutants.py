@@ -78,8 +78,8 @@ WHOLE_ROWS = {
     ),
     "what is there stays": (
         f"{MERGE}/take_in.sql",
-        "when matched and {{ total",
-        "when matched and false and {{ total",
+        "when matched and {{ highwater.total",
+        "when matched and false and {{ highwater.total",
     ),
     "compaction adds no new key": (
         f"{MERGE}/take_in.sql",

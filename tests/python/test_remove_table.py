@@ -9,6 +9,7 @@ import pytest
 from highwater.add_table import add_table
 from highwater.errors import UsageError
 from highwater.remove_table import removal_of, remove
+from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 
@@ -59,6 +60,7 @@ def test_the_first_of_a_feed_can_go(project):
         capture_output=True,
         text=True,
         cwd=project,
+        env=environment_of_a_user(),
     )
     assert ended.returncode == 0, ended.stdout
 

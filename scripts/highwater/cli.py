@@ -1,6 +1,7 @@
 """The `highwater` command."""
 
 import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -46,8 +47,9 @@ def init(folder):
     from highwater.new_project import begin_project
 
     for path in begin_project(folder):
-        click.echo(f"wrote {path}")
-    click.echo(f"\nNow: cd {in_shell(str(folder))}, then highwater add-table --help; README.md has the next commands.")
+        click.echo(f"wrote {printable(os.path.relpath(path))}")
+    enter = "" if folder.resolve() == Path.cwd() else f"cd {in_shell(str(folder))}, then "
+    click.echo(f"\nNow: {enter}highwater add-tables --help, or add-table; README.md has the next commands.")
 
 
 @commands.command()

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from highwater import package
-from highwater.add_table import render
+from highwater.add_table import name_inside, render
 from highwater.errors import UsageError
 from highwater.feeds import NAME
 
@@ -22,11 +22,12 @@ def begin_project(folder: Path) -> list[Path]:
     Returns: the files that were written, below the folder.
     Raises: UsageError when the name is none, something is there already, or the command comes without a package.
     """
+    folder = folder.absolute().resolve()
     name = folder.name
     if not NAME.fullmatch(name) or name in TAKEN:
         raise UsageError(
             f"{name!r} is no name of a project: lower-case letters, digits and _, a letter first, and none that dbt "
-            "or highwater has. Give it another one."
+            f"or highwater has, for example {name_inside(name)}_project."
         )
     if not package.BROUGHT.exists():
         raise UsageError("this highwater runs from its repository; install the wheel first: make wheel")
@@ -48,9 +49,12 @@ def begin_project(folder: Path) -> list[Path]:
         for empty in ("landing", "exports", "models", "snapshots"):
             (beside / empty).mkdir()
             (beside / empty / ".gitkeep").touch()
-        if folder.exists():
-            folder.rmdir()
-        beside.rename(folder)
+        if folder.exists():  # somebody may stand in it
+            for child in beside.iterdir():
+                child.rename(folder / child.name)
+            beside.rmdir()
+        else:
+            beside.rename(folder)
     except OSError:
         shutil.rmtree(beside, ignore_errors=True)
         raise

@@ -146,7 +146,9 @@ def test_what_keeps_a_project_from_being_made_or_used(shop, tmp_path):
     for name in ("highwater", "Shop", "../$(id)", "dbt"):
         assert "is no name of a project" in refused(tmp_path, "init", name)
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
-    subprocess.run([shop.command, "init", "mine"], cwd=tmp_path, env=environment(), check=True, capture_output=True)
+    (tmp_path / "mine").mkdir()
+    subprocess.run([shop.command, "init", "."], cwd=tmp_path / "mine", env=environment(), check=True)
+    assert not [path for path in tmp_path.iterdir() if path.name not in ("full", "mine")]
     link = tmp_path / "mine/dbt_packages/highwater"
     link.mkdir(parents=True)
     assert "Remove it: rm -r dbt_packages/highwater" in refused(tmp_path / "mine", "land")

@@ -1,5 +1,5 @@
 {%- macro late_changes(part, horizon) -%}
-    {%- set log = ref(part.table_name ~ '_changes') -%}
+    {%- set log = ref(project_name, part.table_name ~ '_changes') -%}
     select
         '{{ part.table_name }}' as table_name,
         {{ highwater._key_as_json(part.table_name) }} as key_values,

@@ -11,7 +11,7 @@
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
         {%- set asked = [] -%}
         {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
-            {%- if load_cached_relation(ref(entity ~ '_changes')) is none -%}
+            {%- if load_cached_relation(ref(project_name, entity ~ '_changes')) is none -%}
                 {#- declared, and its log is made by a later build -#}
                 {%- do news.unbuilt.append(entity) -%}
             {%- else -%}

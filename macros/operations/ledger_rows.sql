@@ -47,7 +47,7 @@
             union all
 
             select '{{ table.entity }}', landing_batch, null, false, verdict, is_derived, is_tied
-            from {{ ref(table.entity ~ '_changes') }}
+            from {{ ref(project_name, table.entity ~ '_changes') }}
             where feed = '{{ feed }}' and landing_batch > {{ table.mark }}
             {%- endfor %}
         )

@@ -51,7 +51,7 @@
         landing_batch,
         landed_at,
         record
-    from {{ ref(part.table_name ~ '_changes') }}
+    from {{ ref(project_name, part.table_name ~ '_changes') }}
     where
         {{ highwater._batches_in_log(part) }}
         and rejection_reason is not null
@@ -84,7 +84,7 @@
     select distinct
         source_file,
         source_line
-    from {{ ref(part.table_name ~ '_changes') }}
+    from {{ ref(project_name, part.table_name ~ '_changes') }}
     where
         {{ highwater._batches_in_log(part) }}
         and rejection_reason is null

@@ -25,7 +25,7 @@
         feed,
         landing_batch,
         landed_at
-    from {{ ref(part.table_name ~ '_changes') }}
+    from {{ ref(project_name, part.table_name ~ '_changes') }}
     where
         {{ highwater._batches_in_log(part) }}
         and is_tied

@@ -96,7 +96,7 @@
             ),
             struct(change_sequence_number, landing_batch, source_file, source_line)
         ) as newest
-    from {{ ref(entity ~ '_changes') }}
+    from {{ ref(project_name, entity ~ '_changes') }}
     where
         {{ highwater._batches_in_log(part) }}
         -- of these the key and the order are what the source has
@@ -111,7 +111,7 @@
 
 {%- macro _accepted_rows(entity) -%}
     {#- The merged table, and changes of the log that it has not taken in yet: it may be built later, or be held. -#}
-    {%- set log = ref(entity ~ '_changes') -%}
+    {%- set log = ref(project_name, entity ~ '_changes') -%}
     {%- set merged = adapter.get_relation(none, log.schema, entity ~ '_merged') -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- if merged %}
@@ -143,7 +143,7 @@
 
 {%- macro _highest_truncate(entity) -%}
     {{ return(run_query(
-        'select max(change_sequence_number) from ' ~ ref(entity ~ '_changes')
+        'select max(change_sequence_number) from ' ~ ref(project_name, entity ~ '_changes')
         ~ " where rejection_reason is null and change_type = 'truncate'"
     ).rows[0][0]) }}
 {%- endmacro -%}
@@ -158,7 +158,7 @@
             present_columns,
             false as is_rejected,
             change_sequence_number
-        from {{ ref(part.table_name ~ '_changes') }}
+        from {{ ref(project_name, part.table_name ~ '_changes') }}
         where
             {{ highwater._batches_in_log(part) }}
             and rejection_reason is null
@@ -170,7 +170,7 @@
         from {{ stale }} as listed
         cross join (
             select max(change_sequence_number) as change_sequence_number
-            from {{ ref(part.table_name ~ '_changes') }}
+            from {{ ref(project_name, part.table_name ~ '_changes') }}
             where
                 {{ highwater._batches_in_log(part) }}
                 and rejection_reason is null

@@ -119,7 +119,8 @@ def shop(tmp_path_factory):
         shop.run("add-table", f"{exports}.{name}", "--format", "csv", "--setting", "role=export", *positions)
         shutil.copytree(PROJECT / f"examples/landing/{feed}", shop.folder / f"landing/{feed}")
         shutil.copytree(PROJECT / f"examples/exports/{exports}", shop.folder / f"exports/{exports}")
-    shop.run("build")
+    built = shop.run("build")
+    assert "WARNING" not in built, "nothing of a project that was just made is worth a warning of dbt"
     return shop
 
 

@@ -36,6 +36,11 @@ NO_COLUMN = frozenset(
 """,
     )
 )
+# rows that pg_dump copies; commands of psql and of SQL*Plus, and the slashes that end statements there
+NO_SQL = re.compile(
+    r"^copy [^;]* from stdin;$.*?^\\\.$|^\\.*?$|^(?:prompt|rem|remark)(?: .*?)?$|^ */ *$",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
 FOLDED = {"postgresql": str.lower, "oracle": str.upper}
 
 
@@ -77,7 +82,7 @@ def tables_of_ddl(path: Path, dialect: str) -> list[DdlTable]:
         tokens = list(_tokens_of(text, dialect))
     except SqlglotError as error:
         raise UsageError(f"{path} cannot be read as DDL of {dialect}: {' '.join(str(error).split())}") from None
-    reader = _Reader(tokens, FOLDED.get(dialect, str))
+    reader = _Reader(tokens, FOLDED.get(dialect, str), begins_on_lines=dialect == "sqlserver")
     reader.read()
     if not reader.tables:
         raise UsageError(f"{path} creates no table; it should hold `create table …` as {dialect} writes it.")
@@ -92,9 +97,7 @@ def _text_of(path: Path) -> str:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not in UTF-8: byte {error.start + 1:,}. Save it in UTF-8.") from None
-    # commands of psql, and the slashes that end statements in SQL*Plus
-    lines = (("" if line.startswith("\\") or line.strip() == "/" else line) for line in text.split("\n"))
-    return "\n".join(lines)
+    return NO_SQL.sub(lambda found: "\n" * found[0].count("\n"), text.replace("\r\n", "\n"))
 
 
 def _tokens_of(text: str, dialect: str) -> Iterator[_Token]:
@@ -109,8 +112,10 @@ def _tokens_of(text: str, dialect: str) -> Iterator[_Token]:
 class _Reader:
     """Reads tables out of tokens."""
 
-    def __init__(self, tokens: list[_Token], fold):
+    def __init__(self, tokens: list[_Token], fold, begins_on_lines: bool):
         self.tokens, self.fold, self.tables = tokens, fold, []
+        # whether statements need nothing between them
+        self.begins_on_lines = begins_on_lines
         self.types = {}  # what types of the database's own are made of, by name
 
     def word(self, at: int) -> str:
@@ -134,12 +139,16 @@ class _Reader:
                 self.alter(at + 2)
             elif begins and word == "COMMENT" and self.word(at + 1) == "ON" and self.word(at + 2) == "COLUMN":
                 self.comment(at + 3)
-            # where SQL Server's statements end; a name that is called so is in quotes
-            begins = word in (";", "GO")
+            # GO ends statements of SQL Server; a name that is called so is in quotes
+            begins = word in (";", "GO") or (self.begins_on_lines and self.is_last_of_line(at))
         for table in self.tables:
             table.columns = [
                 (name, self.types.get(kind.split(".")[-1].strip('"'), kind)) for name, kind in table.columns
             ]
+
+    def is_last_of_line(self, at: int) -> bool:
+        """Return whether the next token is in another line."""
+        return at + 1 < len(self.tokens) and self.tokens[at + 1].line > self.tokens[at].line
 
     def create_type(self, at: int) -> None:
         """Read what a domain is made of; other types are texts in every record."""
@@ -170,7 +179,7 @@ class _Reader:
         while self.word(at) in ("IF", "NOT", "EXISTS"):
             at += 1
         names, at = self.names(at)
-        if self.word(at) != "(" or not names:
+        if self.word(at) != "(" or not names or names[-1].startswith("#"):  # tables of a session
             return
         table = DdlTable(names[-2] if len(names) > 1 else None, names[-1], line)
         for start, end in self.items(at):

@@ -154,6 +154,33 @@ def test_every_type_that_is_known_is_a_type_of_spark():
             assert TYPE.fullmatch(source_type(name, dialect).spark), (dialect, name)
 
 
+FOUND = "create table t (id int primary key, v text);\n"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("postgresql", "COPY public.a (x) FROM stdin;\nit's\tdon't \"\ncreate table no (id int);\n\\.\n" + FOUND),
+        ("postgresql", "CREATE FUNCTION f() RETURNS text AS $b$ select $x$ don't $x$ $b$ LANGUAGE sql;\n" + FOUND),
+        ("postgresql", "\\connect it's\n" + FOUND),
+        ("mysql", "-- it's\n# don't\nINSERT INTO `a` VALUES (1,'it\\'s; create table no (id int);');\n" + FOUND),
+        ("mysql", "DELIMITER ;;\n/*!50003 CREATE*/ /*!50003 TRIGGER `t1` BEGIN SET x = 'it''s'; END */;;\n" + FOUND),
+        ("oracle", "PROMPT it's\nREM don't\nbegin f(q'[it's]'); end;\n/\n" + FOUND.lower()),
+        (
+            "sqlserver",
+            "SET ANSI_NULLS ON\ncreate table #no (id int)\ncreate table t (id int primary key, v text)\nGO\n",
+        ),
+        ("sqlserver", "EXEC f N'it''s'\r\nGO\r\n" + FOUND.replace("\n", "\r\n")),
+    ],
+)
+def test_what_else_is_in_a_file(tmp_path, dialect, text):
+    """Rows, bodies of functions, commands of tools: none of them hides a table or makes one."""
+    path = tmp_path / "schema.sql"
+    path.write_bytes(text.encode())
+    (table,) = tables_of_ddl(path, dialect)
+    assert (table.name.lower(), len(table.columns), len(table.key)) == ("t", 2, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "dialect", "words"),
     [

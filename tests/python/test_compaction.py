@@ -174,7 +174,7 @@ def test_a_compaction_that_changes_rows_is_put_back(world, monkeypatch):
 
     def careless(arguments):
         result = careless.original(arguments)
-        if "rewrite_merged" not in arguments:
+        if "highwater.rewrite_merged" not in arguments:
             return result
         world.spark.sql("delete from cities_merged where id = 3")
         return result

@@ -77,8 +77,11 @@ class Shop:
         assert ended.returncode == code, f"{arguments}: {ended.stdout[-2000:]}{ended.stderr[-2000:]}"
         return ended.stdout
 
-    def rows(self, entity):
-        return sorted(self.run("query", f"select * from {entity}", "--format", "json").splitlines())
+    def rows(self):
+        """The rows of all tables."""
+        entities = [table.partition(".")[2] for table in TABLES]
+        selects = (f"select '{entity}' as entity, to_json(struct(*)) as row from {entity}" for entity in entities)
+        return sorted(self.run("query", " union all ".join(selects), "--format", "json").splitlines())
 
 
 def declared(table: str):
@@ -182,7 +185,7 @@ def test_a_newer_wheel_brings_its_macros(shop, tmp_path):
         sound = macro.read_text()
         macro.write_text(sound.replace("\n", f"\n    {NEWER}\n", 1))
 
-    before = {table: shop.rows(table.partition(".")[2]) for table in list(TABLES)[:3]}
+    before = shop.rows()
     older, link = shop.command, shop.folder / "dbt_packages/highwater"
     was = os.readlink(link)
     shop.command = environment_with(tmp_path / "newer", wheel_of(tmp_path / "of_newer", "0.5.1", changed))
@@ -191,7 +194,7 @@ def test_a_newer_wheel_brings_its_macros(shop, tmp_path):
         assert "was by highwater 0.5.0, and this is 0.5.1; everything is built once" in shop.run("build")
         assert os.readlink(link) != was
         assert NEWER in (shop.folder / "target/compiled/shop/models/marts/user1/customers.sql").read_text()
-        assert before == {table: shop.rows(table.partition(".")[2]) for table in list(TABLES)[:3]}
+        assert before == shop.rows() != []
         assert "Nothing has landed and nothing in the project has changed" in shop.run("build")
     finally:
         shop.command = older

@@ -9,7 +9,7 @@
     {%- if execute and not key -%}
         {{ exceptions.raise_compiler_error(
             entity ~ " has no key, so it has no versions: two records that are alike may be two rows or one. "
-            ~ "Declare its key in " ~ entity ~ "_changes.yml, or remove the model " ~ entity ~ "_history."
+            ~ "Declare its key in the YAML of " ~ entity ~ "_changes, or remove the model " ~ entity ~ "_history."
         ) }}
     {%- endif -%}
     with

@@ -217,8 +217,8 @@
         {%- for epoch in highwater.feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and highwater._is_of_table(epoch, table) -%}
             {{ exceptions.raise_compiler_error(
                 "epoch " ~ loop.index ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
-                ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in " ~ arriving.entity
-                ~ "_changes.yml. An epoch of another table says `table:`."
+                ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in the YAML of "
+                ~ arriving.entity ~ "_changes. An epoch of another table says `table:`."
             ) }}
         {%- endfor -%}
     {%- endfor -%}

@@ -7,53 +7,53 @@
     {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, entity) -%}
     {%- set rows = merged if is_plain else 'base_and_pending' -%}
     {%- if is_plain and truncates -%}
-    with
+with
 
-    {{ highwater._truncates(merged, key, false) }}
+{{ highwater._truncates(merged, key, false) }}
 
-    {% elif not is_plain -%}
-    {{ highwater._base_and_pending(merged, log, entity, publications, base.log_batch if base else 0) }}
+{% elif not is_plain -%}
+{{ highwater._base_and_pending(merged, log, entity, publications, base.log_batch if base else 0) }}
 
-    {% endif -%}
-    select
+{% endif -%}
+select
         {%- for column in highwater.entity_columns(entity) %}
         {%- if may_outlive and column.name not in key %}
-        if(
-            `column orders` is null or `column orders`['{{ column.name }}'].change_sequence_number >= `truncated below`,
-            `{{ column.name }}`,
-            null
-        ) as `{{ column.own_name }}`{{ ',' if not loop.last }}
+    if(
+        `column orders` is null or `column orders`['{{ column.name }}'].change_sequence_number >= `truncated below`,
+        `{{ column.name }}`,
+        null
+    ) as `{{ column.own_name }}`{{ ',' if not loop.last }}
         {%- else %}
-        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
+    {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
     {%- if may_outlive %}
-    from (
-        select
-            *,
-            -- those of rows that stand above a truncate with columns from below it
-            if(
-                exists(map_values(column_orders), `each order` -> `each order`.change_sequence_number < `truncated below`),
-                column_orders,
-                null
-            ) as `column orders`
-        from {{ rows }}
-        cross join truncates
-    )
-    {%- else %}
+from (
+    select
+        *,
+        -- those of rows that stand above a truncate with columns from below it
+        if(
+            exists(map_values(column_orders), `each order` -> `each order`.change_sequence_number < `truncated below`),
+            column_orders,
+            null
+        ) as `column orders`
     from {{ rows }}
-    {%- if truncates %}
     cross join truncates
+)
+    {%- else %}
+from {{ rows }}
+    {%- if truncates %}
+cross join truncates
     {%- endif %}
     {%- endif %}
-    where
-        not is_deleted
+where
+    not is_deleted
         {%- if truncates %}
-        -- a truncate hides every row below it
-        and change_sequence_number >= `truncated below`
+    -- a truncate hides every row below it
+    and change_sequence_number >= `truncated below`
         {%- endif %}
         {%- if publications %}
-        and (select is_one_moment from cut)
+    and (select is_one_moment from cut)
         {%- endif %}
 {%- endmacro -%}
 
@@ -63,102 +63,102 @@
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if written -%}
         {#- as a literal: files of the log and of the base that are older need not be opened -#}
-        {%- set taken_in = "(\n                select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
-            ~ entity ~ '; run: highwater build --select ' ~ entity ~ "'))\n                from " ~ merged
-            ~ '\n                where log_batch >= ' ~ written ~ '\n            )' -%}
+        {%- set taken_in = "(\n            select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
+            ~ entity ~ '; run: highwater build --select ' ~ entity ~ "'))\n            from " ~ merged
+            ~ '\n            where log_batch >= ' ~ written ~ '\n        )' -%}
     {%- else -%}
         {%- set taken_in = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
     {%- endif -%}
     {%- set logged = '(select coalesce(max(log_batch), 0) from ' ~ log ~ ')' -%}
     {%- set published = logged if var('candidate', false) else
         "(select max_by(log_batches, publication)['" ~ entity ~ "'] from " ~ publications ~ ")" -%}
-    with
+with
 
-    -- applied, and not in the base yet
-    pending as (
+-- applied, and not in the base yet
+pending as (
 
-        select `{{ highwater._columns_of_change(entity) | join('`, `') }}`
-        from {{ log }}
-        where
-            verdict = 'applied'
-            and log_batch > {{ written }}
-            and log_batch > {{ taken_in }}
-            {%- if publications %}
-            -- before its first publication a table shows what it has
-            and log_batch <= {{ published }}
-            {%- endif %}
+    select `{{ highwater._columns_of_change(entity) | join('`, `') }}`
+    from {{ log }}
+    where
+        verdict = 'applied'
+        and log_batch > {{ written }}
+        and log_batch > {{ taken_in }}
+        {%- if publications %}
+        -- before its first publication a table shows what it has
+        and log_batch <= {{ published }}
+        {%- endif %}
 
-    ),
+),
 
     {%- if truncates %}
 
-    {{ highwater._truncates(merged, key, true) }},
+{{ highwater._truncates(merged, key, true) }},
     {%- endif %}
 
-    latest as (
+latest as (
 
-        {{ highwater.latest_change_per_key('pending', entity, merged) | indent(4) }}
+    {{ highwater.latest_change_per_key('pending', entity, merged) }}
 
-    ),
+),
 
-    base_and_pending as (
+base_and_pending as (
 
-        select{{ highwater.broadcast_hint('pending_keys', 0) if not publications }}
-            base.`{{ columns | join('`,\n            base.`') }}`
-        from {{ merged }} as base
-        left anti join (select `{{ key | join('`, `') }}` from pending) as pending_keys
-            on
-                {%- for column in key %}
-                {{ 'and ' if not loop.first }}base.`{{ column }}` = pending_keys.`{{ column }}`
-                {%- endfor %}
+    select{{ highwater.broadcast_hint('pending_keys', 0) if not publications }}
+        base.`{{ columns | join('`,\n        base.`') }}`
+    from {{ merged }} as base
+    left anti join (select `{{ key | join('`, `') }}` from pending) as pending_keys
+        on
+            {%- for column in key %}
+            {{ 'and ' if not loop.first }}base.`{{ column }}` = pending_keys.`{{ column }}`
+            {%- endfor %}
 
-        union all
+    union all
 
-        select
-            `{{ columns | join('`,\n            `') }}`
-        from latest
+    select
+        `{{ columns | join('`,\n        `') }}`
+    from latest
 
-    )
+)
     {%- if publications %},
 
-    cut as (
+cut as (
 
+    select
+        -- the tables of one query may be of different moments: better no answer than half a publication
+        case
+            when coalesce(taken_in <= published and published <= logged, true) then true
+            else raise_error('{{ entity }}: a publication came while this query was planned. Run it again; if it says so each time: highwater build')
+        end as is_one_moment
+    from (
         select
-            -- the tables of one query may be of different moments: better no answer than half a publication
-            case
-                when coalesce(taken_in <= published and published <= logged, true) then true
-                else raise_error('{{ entity }}: a publication came while this query was planned. Run it again; if it says so each time: highwater build')
-            end as is_one_moment
-        from (
-            select
-                {{ taken_in }} as taken_in,
-                {{ logged }} as logged,
-                {{ published }} as published
-        )
-
+            {{ taken_in | indent(4) }} as taken_in,
+            {{ logged }} as logged,
+            {{ published }} as published
     )
+
+)
     {%- endif %}
 {%- endmacro -%}
 
 {%- macro _truncates(merged, key, with_pending) -%}
-    truncates as (
+truncates as (
 
-        select coalesce(max(change_sequence_number), '') as `truncated below`
-        from (
-            select change_sequence_number
-            from {{ merged }}
-            where {{ highwater._is_truncate(key) }}
-            {%- if with_pending %}
+    select coalesce(max(change_sequence_number), '') as `truncated below`
+    from (
+        select change_sequence_number
+        from {{ merged }}
+        where {{ highwater._is_truncate(key) }}
+        {%- if with_pending %}
 
-            union all
+        union all
 
-            select change_sequence_number
-            from pending
-            where change_type = 'truncate'
-            {%- endif %}
-        )
-
+        select change_sequence_number
+        from pending
+        where change_type = 'truncate'
+        {%- endif %}
     )
+
+)
 {%- endmacro -%}
 
 {%- macro _is_written_at_once(base, log, entity) -%}

@@ -2,7 +2,7 @@
     {%- if execute and not highwater.entity_key(entity) -%}
         {{ exceptions.raise_compiler_error(
             entity ~ " has no key, so it has a log and no merged table: two records that are alike may be two rows or one. "
-            ~ "Declare its key in " ~ entity ~ "_changes.yml, or remove the model " ~ entity ~ "_merged."
+            ~ "Declare its key in the YAML of " ~ entity ~ "_changes, or remove the model " ~ entity ~ "_merged."
         ) }}
     {%- endif -%}
     {%- if highwater.entity_setting(entity, 'partial_images', false) -%}

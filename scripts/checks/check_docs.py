@@ -10,7 +10,9 @@ from pathlib import Path
 
 from definitions import definitions, entries
 
-CONTRACT = Path("macros/staging/contract_columns.sql")
+STAGING = Path("macros/staging")
+# models whose columns are listed; those of the other layers are the table's own, and what docs.md describes
+LISTED = ("marts", "operations", "publications")
 TEST_ARGUMENT = re.compile(r"^\s*- `(\w+)` \([^)]+\): *\S", re.MULTILINE)
 
 
@@ -20,7 +22,8 @@ def findings(project: Path) -> list[str]:
         *_models(project),
         *_seeds_and_snapshots(project),
         *_sources_and_exposures(project),
-        *_columns_of_entities(project),
+        *_columns_of_layers(project),
+        *_columns_of_marts(project),
         *_macros(project),
     ]
     return [f"{path.relative_to(project)}: {problem}" for path, problem in found]
@@ -44,10 +47,12 @@ def _models(project):
     for path in sorted((project / "models").glob("**/*.sql")):
         if path.stem not in described:
             yield path, f"model {path.stem} has no entry in YAML; add one."
+            continue
+        file, entry = described[path.stem]
+        if path.relative_to(project / "models").parts[0] in LISTED and not entry.get("columns"):
+            yield file, f"model {path.stem} lists no columns; list them."
     for path, entry in described.values():
         yield from _described(path, "model", entry)
-        if not entry.get("columns"):
-            yield path, f"model {entry['name']} lists no columns; list them."
 
 
 def _seeds_and_snapshots(project):
@@ -81,19 +86,32 @@ def _missing(path: Path, kind: str, entry: dict, wanted: list[str], origin: str)
             yield path, f"{kind} {entry['name']} does not list the column {name} (of {origin}); describe it."
 
 
-def _columns_of_entities(project):
-    """Staging and changes list the contract; staging and merged list the columns that the entity declares."""
-    contract = re.findall(r"'(\w+)'", (project / CONTRACT).read_text())
-    models = {entry["name"]: entry for _, entry in entries(project / "models", "models")}
-    for path, entry in entries(project / "models", "models"):
-        layer = path.relative_to(project / "models").parts[0]
-        if layer in ("staging", "changes"):
-            yield from _missing(path, "model", entry, contract, CONTRACT.name)
-        if layer in ("staging", "merged"):
-            entity = entry["name"].rpartition("__")[2].removesuffix("_changes").removesuffix("_merged")
-            declared = models.get(f"{entity}_changes", {}).get("columns") or []
-            own = [column["name"] for column in declared if column.get("data_type")]
-            yield from _missing(path, "model", entry, own, f"{entity}_changes")
+def _columns_of_layers(project):
+    """Columns that every table has are described in the tables of docs.md, in the words of their own blocks.
+
+    Lists take the blocks, and declarations that an earlier version wrote.
+    """
+    path = project / "models/docs.md"
+    described = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", path.read_text(), re.MULTILINE))
+    for name, text in re.findall(r"{% docs (\w+) %}\n(.*?){% enddocs %}", path.read_text(), re.DOTALL):
+        if name in described and name != "log_batch" and " ".join(text.split()) != described[name]:
+            yield path, f"describes the column {name} in a table and in its block by other words; say the same."
+    for origin in (project / STAGING / "contract_columns.sql", project / STAGING / "stored_columns.sql"):
+        for name in re.findall(r"'(\w+)'", origin.read_text()):
+            if name not in described:
+                yield path, f"no table describes the column {name} of {origin.name}; describe it."
+
+
+def _columns_of_marts(project):
+    """A mart lists the columns that the log declares, by the names that it shows them by."""
+    models = {entry["name"]: (path, entry) for path, entry in entries(project / "models", "models")}
+    for path in sorted((project / "models/marts").glob("**/*.sql")):
+        _, log = models.get(f"{path.stem}_changes", (None, {}))
+        file, mart = models.get(path.stem, (path, {}))
+        listed = {column["name"] for column in mart.get("columns") or []}
+        for name in [column["name"] for column in log.get("columns") or []]:
+            if not {name, name.removeprefix("source_")} & listed:
+                yield file, f"model {path.stem} does not list the column {name} (of {path.stem}_changes); describe it."
 
 
 def _macros(project):

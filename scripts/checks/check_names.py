@@ -10,12 +10,12 @@ from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-from definitions import Definition, definitions, entries, feed_of
+from definitions import COMMENT, Definition, definitions, entries, feed_of
 
 WORDS = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 LAYERS = ("staging", "changes", "publications", "merged", "marts", "history", "operations")
+OF_TABLES = ("staging", "changes", "merged", "marts", "history")
 BLOCK = re.compile(r"{{.*?}}|{%.*?%}", re.DOTALL)
-COMMENT = re.compile(r"{#.*?#}", re.DOTALL)
 DEFINED = re.compile(r"{%-?\s*(?:macro|test|data_test|materialization)\s+\w+")
 TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 CALL = re.compile(r"(?<![\w.])(highwater\.)?(\w+)\s*\(")
@@ -129,14 +129,20 @@ def _descriptions(project):
     for path, model in entries(models, "models"):
         described[path].add(model["name"])
     for path in sorted(models.glob("**/*.sql")):
+        layer, *folders = path.relative_to(models).parent.parts or ("",)
         own = path.with_suffix(".yml")
-        folder = path.parent.name
-        shared = [path.parent / f"{name}.yml" for name in (folder, f"stg_{folder}", f"_{folder}__models")]
-        if own.exists():
+        shared = path.parent / f"{path.parent.name}.yml"
+        if layer in OF_TABLES:
+            entity = re.sub(r"_(changes|merged|history)$", "", path.stem.partition("__")[2] or path.stem)
+            system = folders[0].partition("_")[2] if layer == "staging" and folders else "/".join(folders)
+            wanted = models / "tables" / system / f"{entity}.yml"
+            if path.stem not in described[wanted]:
+                yield path, f"is not described in {wanted.relative_to(project)}, which declares its table; do it there."
+        elif own.exists():
             if path.stem not in described[own]:
                 yield own, f"does not describe the model {path.stem}; add it, or rename the file."
-        elif not any(path.stem in described[file] for file in shared):
-            yield path, f"has no YAML beside it; describe it in {own.name} or {shared[0].name}."
+        elif path.stem not in described[shared]:
+            yield path, f"has no YAML beside it; describe it in {own.name} or {shared.name}."
     for path in sorted(project.glob("models/**/*.yml")):
         if "__" not in path.stem or path.stem.startswith("_") or path.stem.endswith("__exposures"):
             continue

@@ -1,27 +1,29 @@
-"""Write the models of one table: staging, changes, merged, mart, and their YAML."""
+"""Write a table: its declaration, and the models of its layers: staging, changes, merged, mart."""
 
-import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 from jinja2 import Environment, PackageLoader
 
-from highwater.columns import VERSIONED, Column, contract, in_docs, parse_columns
+from highwater.columns import Column, in_docs, parse_columns
 from highwater.errors import UsageError
 from highwater.feeds import FAST_LOADER, FORMATS, NAME, declared_feeds, jinja_text, plain_text, sql_text
 from highwater.formats import TABLE_IN_FOLDERS
 from highwater.package import is_the_project
 from highwater.printable import in_shell
-from highwater.rebuild import log_of
+from highwater.rebuild import declaration_of, log_of
+from highwater.yaml_files import (
+    file_of_model,
+    in_yaml,
+    model_node,
+    setting_in_yaml,
+    value_of,
+    with_item,
+    write_entry,
+)
 
-LOGGED = ["verdict", "is_tied", "log_batch"]
-FOLDED = ["column_orders", "deleted_order", "is_complete"]
-NOT_MERGED = {"present_columns", "is_derived", "rejection_reason", "rejection_detail", "record"}
-# what dbt, which renders texts in YAML, would change: Jinja's marks, and line ends
-IN_JINJA = re.compile(r"\{[{%#]|[%#}]\}|\r|\n\Z")
-NOT_IN_YAML = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
 LONGEST_NAME = 200
 
 
@@ -43,62 +45,6 @@ class FoundColumns:
         return [by_field[field] for field in self.key]
 
 
-@dataclass(frozen=True)
-class StagingOfFormat:
-    """What the staging model of a format is made of.
-
-    Attributes:
-        macro: reads its records. by_table: the macro asks for the source table, to know the columns of its files.
-        binary_encoding: of bytes in text. has_present: records may carry some columns only.
-        has_old_key: updates may carry the key that they leave. has_place: what ties is told apart by its place.
-        has_row_number: each row has its number in the file. truncates: it tells of truncates.
-        names_fields: records name their fields.
-    """
-
-    macro: str
-    by_table: bool = False
-    binary_encoding: str = "base64"
-    has_present: bool = False
-    has_old_key: bool = False
-    has_place: bool = False
-    has_row_number: bool = False
-    truncates: bool = False
-    names_fields: bool = True
-
-    @property
-    def typed(self) -> str:
-        """The arguments of typed_columns behind the entity."""
-        encoding = f", binary_encoding='{self.binary_encoding}'" if self.binary_encoding != "base64" else ""
-        return encoding + ", has_present=true" * self.has_present
-
-
-STAGING = {
-    "datastream-json": StagingOfFormat("datastream_records"),
-    "csv": StagingOfFormat("exported_records"),
-    "parquet": StagingOfFormat("exported_records"),
-    "tungsten-csv": StagingOfFormat(
-        "tungsten_records",
-        by_table=True,
-        binary_encoding="hex",
-        has_place=True,
-        has_row_number=True,
-        names_fields=False,
-    ),
-    "arcion-json": StagingOfFormat("arcion_json_records", has_present=True, has_old_key=True, has_place=True),
-    "arcion-csv": StagingOfFormat(
-        "arcion_csv_records", by_table=True, has_present=True, has_old_key=True, has_place=True, names_fields=False
-    ),
-    "datastream-gcs-json": StagingOfFormat("datastream_file_records", binary_encoding="hex", has_place=True),
-    "datastream-avro": StagingOfFormat("datastream_file_records", has_place=True),
-    "debezium-json": StagingOfFormat(
-        "debezium_records", has_present=True, has_old_key=True, has_place=True, truncates=True
-    ),
-    "dms-csv": StagingOfFormat("dms_records", by_table=True, has_old_key=True, has_place=True, names_fields=False),
-    "dms-parquet": StagingOfFormat("dms_records", by_table=True, has_old_key=True, has_place=True),
-    "changelog": StagingOfFormat("changelog_records", binary_encoding="hex", has_old_key=True, truncates=True),
-}
-
-
 def render(name: str, **values) -> str:
     """Return a file of the folder `templates` with these values in it."""
     jinja = Environment(
@@ -112,48 +58,24 @@ def render(name: str, **values) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    jinja.filters |= {"yaml": in_yaml, "sql": in_sql, "sql_text": sql_text, "jinja": jinja_text, "docs": in_docs}
+    jinja.filters |= {"yaml": in_yaml, "sql_text": sql_text, "jinja": jinja_text, "docs": in_docs}
+    jinja.globals["column_line"] = column_line
     # generic tests of a package are called by its name, and those of the project as they are
     jinja.globals["of_package"] = lambda: "" if is_the_project() else "highwater."
     return jinja.get_template(name).render(**values)
 
 
-def in_yaml(text: str) -> str:
-    """Return a text as it stands in the YAML of a dbt project, so that dbt reads that text.
-
-    It is quoted where YAML would read something else (`no`, `qty [kg]`), and put into Jinja where it holds its marks.
-    """
-    if IN_JINJA.search(text):
-        text = f"{{{{ {jinja_text(text)} }}}}"
-    is_read_so = not NOT_IN_YAML.search(text) and all(
-        _read_yaml(form) == {"text": text} for form in (f"{{text: {text}}}", f"text: {text}")
-    )
-    quoted = json.dumps(text, ensure_ascii=False)
-    return text if is_read_so else NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
-
-
-def _read_yaml(text: str):
-    try:
-        return yaml.load(text, FAST_LOADER)
-    except (yaml.YAMLError, ValueError):  # `0b_` looks like a number, `2024-99-99` like a date
-        return None
-
-
-def in_sql(text: str) -> str:
-    """Return a text as it stands in the SQL of a model, in quotes."""
-    quoted = sql_text(text)
-    return f"{{{{ {jinja_text(quoted)} }}}}" if IN_JINJA.search(quoted) else quoted
-
-
-def as_yaml_reads_it(value: str):
-    """Return what YAML makes of the value of a setting as it was typed; the text itself where YAML cannot read it."""
-    read = (_read_yaml(f"setting: {value}") or {}).get("setting")
-    return value if read is None or (isinstance(read, str) and "|" in value) else read
-
-
-def setting_in_yaml(value: str) -> str:
-    """Return the value of a setting as it was typed, quoted where YAML would not read it (`|`)."""
-    return in_yaml(value) if as_yaml_reads_it(value) == value else value
+def column_line(column: Column) -> str:
+    """Return the entry of a column in a declaration; a long description stands in a line of its own."""
+    parts = [f"name: {in_yaml(column.name)}", f"data_type: {in_yaml(column.data_type)}"]
+    if column.settings:
+        settings = ", ".join(f"{name}: {in_yaml(value)}" for name, value in column.settings.items())
+        parts.append(f"config: {{meta: {{{settings}}}}}")
+    line = f"- {{{', '.join(parts)}"
+    if not column.comment:
+        return f"{line}}}"
+    described = f"description: {in_yaml(column.description)}}}"
+    return f"{line}, {described}" if len(line) + len(described) < 100 else f"{line},\n   {described}"
 
 
 def _sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
@@ -267,7 +189,12 @@ def add_table(
             f"column {with_unit.field!r} has the unit {with_unit.unit!r}, but only in debezium-json may a number stand "
             "for a time; leave the unit out."
         )
-    values = _values(source, entity, every) | {
+    declaration = Path(f"models/tables/{system}/{entity}.yml")
+    if declaration.exists():
+        raise UsageError(f"{declaration} is there already; edit it, or remove it first.")
+    values = _values(source, entity) | {
+        "columns": every,
+        "own_names": any(column.mart_name != column.name for column in every),
         "key": [column.name for column in key_columns],
         "mart_key": [column.mart_name for column in key_columns],
         "insert_only": insert_only,
@@ -277,11 +204,14 @@ def add_table(
     if not without_key:
         models.append((Path(f"models/merged/{system}/{entity}_merged.sql"), "merged"))
         models.append((Path(f"models/marts/{system}/{entity}.sql"), "mart"))
+    _write(declaration, render("table.yml", **values))
+    _describe(declaration, "staging", values)
     if history:
         models.append((Path(f"models/history/{system}/{entity}_history.sql"), "history"))
+        _describe(declaration, "history", values)
     for path, template in models:
-        written += _write_model(path, template, values)
-    return [*written, write_logged_tables()]
+        _write(path, render(f"{template}.sql", **values))
+    return [*written, declaration, *(path for path, _ in models), write_logged_tables()]
 
 
 def split_name(table: str) -> tuple[str, str]:
@@ -356,35 +286,35 @@ def _name_in_raw(source_table: str, table: str, feed: str, declared, settings) -
     return source_table
 
 
-def _values(source, entity, columns) -> dict:
+def _values(source, entity) -> dict:
     feed, table, format, declared, settings, source_table = source
-    staging = STAGING[format]
-    if "no_supplement" in {**(declared.settings if declared else {}), **(settings or {})}:
-        staging = replace(staging, has_present=True)
-    arguments = ["'records'", f"'{feed}'", *([f"'{table}'"] if staging.by_table else []), f"'{entity}'"]
+    # without supplemental logging, images carry the columns that changed
+    is_partial = "no_supplement" in {**(declared.settings if declared else {}), **(settings or {})}
     return {
         "feed": feed,
         "table": table,
         "source_table": source_table,
         "entity": entity,
-        "records": f"highwater.{staging.macro}({', '.join(arguments)})",
-        "format": staging,
-        "columns": columns,
-        "contract": contract(),
-        "logged": LOGGED,
-        "versioned": VERSIONED,
-        "merged": [name for name in contract() if name not in NOT_MERGED]
-        + ["log_batch"]
-        + FOLDED * staging.has_present,
+        "format": FORMATS[format],
+        "macro": FORMATS[format].macro,
+        "partial_images": is_partial or FORMATS[format].partial_images,
     }
 
 
-def _write_model(path: Path, template: str, values: dict) -> list[Path]:
+def _write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(f"{template}.sql", **values))
-    description = path.with_suffix(".yml")
-    description.write_text(render(f"{template}.yml", **values))
-    return [path, description]
+    path.write_text(text)
+    return path
+
+
+def _describe(path: Path, template: str, values: dict) -> Path:
+    """Let a declaration describe one more model."""
+    entry = render(f"{template}.yml", **values)
+    text = path.read_text()
+    models = value_of(yaml.compose(text, FAST_LOADER), "models")
+    model = yaml.load(entry, FAST_LOADER)[0]["name"]
+    write_entry(path, text, with_item(text, models, entry), lambda: model_node(path.read_text(), model), model)
+    return path
 
 
 def _declare_source(source, columns: list[Column]) -> Path:
@@ -395,7 +325,7 @@ def _declare_source(source, columns: list[Column]) -> Path:
     is_export = _is_export(declared, settings)
     holds_baseline = not is_export and "changes" not in FORMATS[format].roles
     meta = {"source_table": in_yaml(source_table)} if source_table != table else {}
-    if STAGING[format].by_table:
+    if FORMATS[format].names_columns:
         meta["columns"] = f"[{', '.join(in_yaml(column.field) for column in columns)}]"
     given = {name: setting_in_yaml(value) for name, value in (settings or {}).items()}
     opening = render(
@@ -438,12 +368,13 @@ def _add_feed(source, entity, staging, log, given) -> list[Path]:
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
     text = log.read_text()
-    opening = re.search(rf"arriving_batches\('{entity}', \[\n", text)
+    opening = re.search(rf"(?:change_log|arriving_batches)\('{entity}', \[\n", text)
     if opening is None:
-        raise UsageError(f"{log} has no list of staging models behind arriving_batches; add {staging.stem} by hand.")
+        raise UsageError(f"{log} has no list of staging models behind change_log; add {staging.stem} by hand.")
     columns, _ = declared_columns(entity)
-    written = [_declare_source(source, columns)]
-    written += _write_model(staging, "staging", _values(source, entity, columns))
+    values = _values(source, entity)
+    written = [_declare_source(source, columns), _write(staging, render("staging.sql", **values))]
+    written.append(_describe(declaration_of(entity), "staging", values))
     log.write_text(f"{text[: opening.end()]}    ref('{staging.stem}'),\n{text[opening.end() :]}")
     return [*written, log, write_logged_tables()]
 
@@ -461,13 +392,13 @@ def _add_history(system, entity) -> list[Path]:
     columns, key = declared_columns(entity)
     if not key:
         raise UsageError(f"{entity} has no key, so its rows have no versions.")
-    values = {"entity": entity, "columns": columns, "key": key, "versioned": VERSIONED}
-    return _write_model(path, "history", values)
+    values = {"entity": entity, "columns": columns, "key": key}
+    return [_write(path, render("history.sql", **values)), _describe(declaration_of(entity), "history", values)]
 
 
 def _add_export(source, entity, log, given) -> list[Path]:
     """Exports of a table that is there: their staging model, and the test of the mart that compares with them."""
-    feed, table, format, *_ = source
+    feed, table, *_ = source
     if not log.exists():
         raise UsageError(f"there is no table {table} of that system to compare with; add it first.")
     if given:
@@ -475,20 +406,19 @@ def _add_export(source, entity, log, given) -> list[Path]:
     staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}.sql")
     if staging.exists():
         raise UsageError(f"{staging} is there already; edit it.")
-    mart = next(iter(Path("models/marts").glob(f"*/{entity}.yml")), None)
+    mart = file_of_model(entity)
     text = mart.read_text() if mart else ""
-    key = re.search(r"has_unique_key:\s+arguments:\s+key: (\[.*\])\n", text)
-    if not key:
-        raise UsageError(f"the YAML of {entity} has no test has_unique_key, behind which matches_export would stand.")
-    columns = declared_columns(entity)[0]
-    written = [_declare_source(source, columns)]
-    # what databases write for bytes into text
-    encoding = ", binary_encoding='hex'" if format == "csv" else ""
-    values = _values(source, entity, columns) | {"encoding": encoding}
-    written += _write_model(staging, "export", values)
-    test = render("matches_export.yml", feed=feed, entity=entity, key=key[1])
-    mart.write_text(text[: key.end()] + test + text[key.end() :])
-    return [*written, mart]
+    tests = value_of(model_node(text, entity), "data_tests") if mart else None
+    if tests is None:
+        raise UsageError(f"the YAML of {entity} has no data_tests, among which matches_export would stand.")
+    columns, key = declared_columns(entity)
+    by_name = {column.name: column for column in columns}
+    values = _values(source, entity) | {"mart_key": [by_name[name].mart_name for name in key]}
+    written = [_declare_source(source, columns), _write(staging, render("export.sql", **values))]
+    test = render("matches_export.yml", **values)
+    write_entry(mart, text, with_item(text, tests, test), lambda: staging.stem in mart.read_text(), test)
+    declaration = _describe(declaration_of(entity), "export", values)
+    return [*written, *dict.fromkeys([mart, declaration])]
 
 
 def column_in_other_letters(entity: str, field: str) -> Column | None:

@@ -583,9 +583,9 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
     A unit of time stands behind its type: `at:timestamp[millis]`.
     """
-    from highwater.add_table import STAGING, add_table, split_name
+    from highwater.add_table import add_table, split_name
     from highwater.columns import parse_columns
-    from highwater.feeds import declared_feeds
+    from highwater.feeds import FORMATS, declared_feeds
 
     given = _settings_given(settings)
     _refuse_other_settings(table, form, given)
@@ -606,7 +606,7 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
         if column.is_numbered:
             click.echo(f"The column {column.field!r} is called {column.name}: another one has the name without number.")
     sources = next((path for path in written if path.name == f"_{feed}__sources.yml"), None)
-    if sources and STAGING[declared_feeds()[feed].format].by_table:
+    if sources and FORMATS[declared_feeds()[feed].format].names_columns:
         click.echo(f"Files without a header: `columns` of {sources} has to name all columns in the order of the files.")
     click.echo("Now deliver files and run: highwater build")
 
@@ -651,8 +651,6 @@ def remove_table_command(table, drop_data):
                 click.echo(f"dropped lake.{name}")
     for path in remove(removal):
         click.echo(f"{'removed' if not path.exists() else 'changed'} {path}")
-    for path in removal.described:
-        click.echo(f"{path} describes it beside others; take its entry out.", err=True)
 
 
 def _tell_additions(feed, ddl, form, given, dialect, only=None, inside=None) -> None:
@@ -685,8 +683,8 @@ def _settings_given(settings) -> dict[str, str]:
 
 def _refuse_other_settings(table: str, form: str | None, settings: dict[str, str]) -> None:
     """Refuse what a feed that is declared already would not take over."""
-    from highwater.add_table import as_yaml_reads_it
     from highwater.feeds import declared_feeds
+    from highwater.yaml_files import as_yaml_reads_it
 
     feed = declared_feeds().get(table.partition(".")[0])
     given = {name: as_yaml_reads_it(value) for name, value in settings.items()} | ({"format": form} if form else {})

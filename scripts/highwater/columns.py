@@ -57,8 +57,8 @@ class Column:
 
     @property
     def description(self) -> str:
-        """The description that is written until somebody writes a better one."""
-        return in_docs(self.comment) if self.comment else f"{in_docs(self.field)} at the source."
+        """What the source says of it, as it stands in a description; nothing where it says nothing."""
+        return in_docs(self.comment or "")
 
     @property
     def version_name(self) -> str:

@@ -177,12 +177,14 @@ def _where(row: dict) -> str:
 
 
 def _what_to_do(row: dict) -> str:
-    from highwater.add_table import column_in_other_letters, in_yaml
+    from highwater.add_table import column_in_other_letters
+    from highwater.rebuild import declaration_of
+    from highwater.yaml_files import in_yaml
 
     column = column_in_other_letters(row["entity"], row["field"])
     if column is None or not row["records"]:
         return ""
     return (
-        f" {column.field} is: in {row['entity']}_changes.yml, give the column {column.name} "
+        f" {column.field} is: in {declaration_of(row['entity']).name}, give the column {column.name} "
         f"config: {{meta: {{field: {in_yaml(row['field'])}}}}}, then: highwater replay {row['entity']}"
     )

@@ -20,7 +20,7 @@ from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quo
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds
 from highwater.project import disabled_mark, set_mark
-from highwater.rebuild import settings_of
+from highwater.rebuild import declaration_of, settings_of
 from highwater.source_types import source_type
 
 CAPTURES = """
@@ -457,8 +457,8 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
         for entity in entities_of(feed, table):
             if method != "changelog-insert" and settings_of(entity).get("insert_only"):
                 raise UsageError(
-                    f"{entity}_changes.yml declares `insert_only: true`. Declare `truncates: true` in its place, take "
-                    f"the test has_inserts_only out, and begin again with --method {method}."
+                    f"{declaration_of(entity)} declares `insert_only: true`. Declare `truncates: true` in its place, "
+                    f"take the test has_inserts_only out, and begin again with --method {method}."
                 )
         landed = landed_captures(spark, declared, table)
         if (capture or landed) and method == "changelog-insert":

@@ -1,4 +1,4 @@
-"""The formats that landing reads: what each allows in a feed's declaration, and what a reader is told."""
+"""The formats of feeds: what each may declare, how its files are read, and what its tables are made of."""
 
 from dataclasses import dataclass, field
 
@@ -42,6 +42,9 @@ class Format:
         choices: the values that settings may have, where they are not CHOICES.
         dialect: of a delimited format, before the feed's settings.
         is_delivered: as files in the landing folder; otherwise it is extracted from a database.
+        macro: what the staging models of its changes are made by. names_fields: its records name their fields.
+        names_columns: a table declares the columns of its files, in their order.
+        partial_images: its records may carry some columns only. truncates: it tells when a table is truncated.
     """
 
     roles: tuple[str, ...] = ("changes", "baseline")
@@ -51,6 +54,11 @@ class Format:
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
     dialect: Dialect | None = None
     is_delivered: bool = True
+    macro: str = ""
+    names_fields: bool = True
+    names_columns: bool = False
+    partial_images: bool = False
+    truncates: bool = False
 
 
 SORT_KEYS = ("oracle_sort_keys", "mysql_sort_keys", "postgresql_sort_keys", "sqlserver_sort_keys")
@@ -78,31 +86,68 @@ _JSON = _ORDERED | {"wrapping"}
 _OF_FILES = {"needed": ("order",), "choices": {"order": SORT_KEYS}}
 
 FORMATS = {
-    "datastream-json": Format(settings=_JSON | {"order"}),
+    "datastream-json": Format(settings=_JSON | {"order"}, macro="datastream_changes"),
     "csv": Format(
         roles=("baseline", "export"),
         settings=frozenset(("epochs", "positions", "delimiter", "escape", "null")),
         dialect=Dialect(null="", header=True),
+        macro="exported_changes",
     ),
-    "parquet": Format(roles=("baseline", "export"), settings=frozenset(("epochs", "positions"))),
+    "parquet": Format(
+        roles=("baseline", "export"), settings=frozenset(("epochs", "positions")), macro="exported_changes"
+    ),
     "tungsten-csv": Format(
         layouts=(TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES),
         settings=_ORDERED | _MIXED | {"dialect", "header", "columns"},
         needed=("dialect",),
         dialect=Dialect(),
+        macro="tungsten_changes",
+        names_fields=False,
+        names_columns=True,
     ),
-    "arcion-csv": Format(settings=_ORDERED | _DELIMITED | {"columns", "replace"}, dialect=Dialect()),
-    "arcion-json": Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"null", "replace"}),
-    "datastream-gcs-json": Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"order"}, **_OF_FILES),
-    "datastream-avro": Format(layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}, **_OF_FILES),
+    "arcion-csv": Format(
+        settings=_ORDERED | _DELIMITED | {"columns", "replace"},
+        dialect=Dialect(),
+        macro="arcion_csv_changes",
+        names_fields=False,
+        names_columns=True,
+        partial_images=True,
+    ),
+    "arcion-json": Format(
+        layouts=_OF_RECORDS,
+        settings=_JSON | _MIXED | {"null", "replace"},
+        macro="arcion_json_changes",
+        partial_images=True,
+    ),
+    "datastream-gcs-json": Format(
+        layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"order"}, macro="datastream_file_changes", **_OF_FILES
+    ),
+    "datastream-avro": Format(
+        layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}, macro="datastream_file_changes", **_OF_FILES
+    ),
     "debezium-json": Format(
         layouts=_OF_RECORDS,
         settings=_JSON | _MIXED | {"connector", "form", "binary", "decimals", "times", "infinity", "unavailable_value"},
         needed=("connector",),
+        macro="debezium_changes",
+        partial_images=True,
+        truncates=True,
     ),
-    "dms-csv": Format(settings=_DMS | _DELIMITED | {"rfc4180"}, dialect=Dialect()),
-    "dms-parquet": Format(settings=_DMS),
-    "changelog": Format(roles=("changes",), settings=frozenset(("epochs", "source_schema")), is_delivered=False),
+    "dms-csv": Format(
+        settings=_DMS | _DELIMITED | {"rfc4180"},
+        dialect=Dialect(),
+        macro="dms_changes",
+        names_fields=False,
+        names_columns=True,
+    ),
+    "dms-parquet": Format(settings=_DMS, macro="dms_changes", names_columns=True),
+    "changelog": Format(
+        roles=("changes",),
+        settings=frozenset(("epochs", "source_schema")),
+        is_delivered=False,
+        macro="changelog_changes",
+        truncates=True,
+    ),
 }
 
 

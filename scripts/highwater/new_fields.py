@@ -6,14 +6,13 @@ import click
 import yaml
 
 from highwater import dbt
-from highwater.add_table import column_in_other_letters, declared_columns, in_yaml
+from highwater.add_table import column_in_other_letters, column_line, declared_columns
 from highwater.columns import named_columns, what_is_wrong
 from highwater.feeds import FAST_LOADER
 from highwater.printable import printable
+from highwater.rebuild import declaration_of
 from highwater.spark import quoted
-
-FIRST_OF_CONTRACT = "      - name: change_sequence_number\n"
-FIRST_OF_VERSION = "      - name: valid_from_sequence\n"
+from highwater.yaml_files import file_of_model, in_yaml, model_node, named, value_of, with_item, write_entry
 
 
 def add_new_fields(spark) -> None:
@@ -55,7 +54,7 @@ def _of_declared_fields(test: dict):
 
 def _tests_that_add() -> list[str]:
     selected = []
-    for path in sorted(Path("models/staging").glob("*/*.yml")):
+    for path in sorted(Path("models").glob("**/*.yml")):
         for model in (yaml.load(path.read_text(), FAST_LOADER) or {}).get("models") or []:
             for test in model.get("data_tests") or []:
                 settings = _of_declared_fields(test) if isinstance(test, dict) else None
@@ -66,26 +65,29 @@ def _tests_that_add() -> list[str]:
 
 def _add(spark, entity: str, field: str) -> None:
     (column,) = named_columns([(field, "string", None)], declared_columns(entity)[0])
-    described = f"        description: {in_yaml(column.description)}\n"
-    own = f"        config: {{meta: {{field: {in_yaml(field)}}}}}\n" if field != column.name else ""
-    (log,) = Path("models/changes").glob(f"*/{entity}_changes.yml")
-    _insert(log, f"      - name: {in_yaml(column.name)}\n        data_type: string\n{described}{own}")
-    for path in [*Path("models/staging").glob(f"*/stg_*__{entity}_changes.yml"), *_merged(entity)]:
-        _insert(path, f"      - name: {in_yaml(column.name)}\n{described}")
-    for path in Path("models/marts").glob(f"*/{entity}.yml"):
-        path.write_text(path.read_text().rstrip("\n") + f"\n      - name: {in_yaml(column.mart_name)}\n{described}")
+    _list(declaration_of(entity), f"{entity}_changes", column_line(column))
+    mart = file_of_model(entity)
     # the history's build makes its column, from the log
-    for path in Path("models/history").glob(f"*/{entity}_history.yml"):
-        _insert(path, f"      - name: {in_yaml(column.version_name)}\n{described}", FIRST_OF_VERSION)
+    if mart and _lists_columns_of_its_own(mart.read_text(), entity):
+        _list(mart, entity, f"- name: {in_yaml(column.mart_name)}")
     for table in (f"lake.{entity}_changes", f"lake.{entity}_merged"):
         if spark.catalog.tableExists(table):
             spark.sql(f"alter table {table} add columns ({quoted(column.name)} string)")
 
 
-def _merged(entity: str):
-    return Path("models/merged").glob(f"*/{entity}_merged.yml")
+def _lists_columns_of_its_own(text: str, entity: str) -> bool:
+    """Return whether a mart does not take its columns from those of the log by an alias."""
+    models = value_of(yaml.compose(text, FAST_LOADER), "models")
+    columns = value_of(named(models, entity), "columns")
+    return columns is not None and columns is not value_of(named(models, f"{entity}_changes"), "columns")
 
 
-def _insert(path: Path, text: str, first_behind: str = FIRST_OF_CONTRACT) -> None:
-    before, first, after = path.read_text().partition(first_behind)
-    path.write_text(before + text + first + after)
+def _list(path: Path, model: str, column: str) -> None:
+    """Let a model list one more column."""
+    text = path.read_text()
+    columns = value_of(model_node(text, model), "columns")
+
+    def is_listed():
+        return len(value_of(model_node(path.read_text(), model), "columns").value) == len(columns.value) + 1
+
+    write_entry(path, text, with_item(text, columns, column), is_listed, column)

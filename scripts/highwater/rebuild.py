@@ -10,6 +10,7 @@ from highwater.errors import CheckError, UsageError
 from highwater.feeds import FAST_LOADER, sql_text
 from highwater.project import require_space
 from highwater.tables import LISTS, count_anew, tables_in
+from highwater.yaml_files import file_of_model
 
 # applied, and not in the base yet; truncates are no rows of a table
 PENDING = """
@@ -70,14 +71,20 @@ def pending_changes(spark, entity: str) -> int:
 
 
 def declaration_of(entity: str) -> Path:
-    """Return the file that declares an entity's log."""
-    (path,) = Path("models/changes").glob(f"*/{entity}_changes.yml")
+    """Return the file that declares an entity: `models/tables/<system>/<entity>.yml`, or beside its log."""
+    found = [*Path("models/tables").glob(f"*/{entity}.yml"), *Path("models/changes").glob(f"*/{entity}_changes.yml")]
+    path = found[0] if found else file_of_model(f"{entity}_changes")
+    if path is None:
+        raise UsageError(
+            f"no YAML below models describes {entity}_changes, where its columns and its key are declared."
+        )
     return path
 
 
 def log_of(entity: str) -> dict:
     """Return the declaration of an entity's log, as its YAML has it."""
-    return yaml.load(declaration_of(entity).read_text(), FAST_LOADER)["models"][0]
+    models = yaml.load(declaration_of(entity).read_text(), FAST_LOADER)["models"]
+    return next(model for model in models if model["name"] == f"{entity}_changes")
 
 
 def settings_of(entity: str) -> dict:

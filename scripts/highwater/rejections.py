@@ -151,7 +151,7 @@ def check_thresholds() -> None:
 
     Raises: UsageError naming the file, the value and what is allowed.
     """
-    for path in sorted(Path("models/changes").glob("*/*_changes.yml")):
+    for path in sorted([*Path("models/tables").glob("*/*.yml"), *Path("models/changes").glob("*/*_changes.yml")]):
         if "rejected_when" in path.read_text():
             threshold_of(path.stem.removesuffix("_changes"))
 

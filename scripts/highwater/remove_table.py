@@ -7,8 +7,10 @@ from pathlib import Path
 import yaml
 
 from highwater.add_table import logged_tables, split_name, write_logged_tables
+from highwater.declarations import sources_file
 from highwater.errors import UsageError
 from highwater.feeds import FAST_LOADER, declared_feeds
+from highwater.yaml_files import file_of_model, model_node, named, value_of, without_item
 
 LAYERS = ("changes", "merged", "history")
 
@@ -19,13 +21,20 @@ class Removal:
 
     Attributes:
         relations: models, as dbt names them. files: that are removed. texts: what remains of others, by file.
-        described: files that describe some of the models beside others, and stay as they are.
     """
 
     relations: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     texts: dict[Path, str] = field(default_factory=dict)
-    described: list[Path] = field(default_factory=list)
+
+    def text_of(self, path: Path) -> str:
+        """Return what remains of a file so far."""
+        return self.texts.get(path) or path.read_text()
+
+    def take_file(self, path: Path) -> None:
+        """Let a file go of which nothing remains."""
+        self.texts.pop(path, None)
+        self.files.append(path)
 
 
 def removal_of(table: str) -> Removal:
@@ -78,47 +87,30 @@ def _staging_of(feed: str, table: str) -> Path:
 
 
 def _take(removal: Removal, path: Path) -> None:
-    """Let a model and its YAML go."""
+    """Let a model go, and what describes it."""
     removal.relations.append(path.stem)
-    removal.files += [each for each in (path, path.with_suffix(".yml")) if each.exists()]
-    if not path.with_suffix(".yml").exists():
-        entry = re.compile(rf"^ *- name: {path.stem}$", re.MULTILINE)
-        removal.described += [each for each in path.parent.glob("*.yml") if entry.search(each.read_text())]
+    removal.files.append(path)
+    described = file_of_model(path.stem)
+    if described is not None and described not in removal.files:
+        text = removal.text_of(described)
+        models = value_of(yaml.compose(text, FAST_LOADER), "models")
+        if len(models.value) > 1:
+            removal.texts[described] = without_item(text, named(models, path.stem))
+        else:
+            removal.take_file(described)
 
 
 def _take_staging(removal: Removal, staging: Path) -> None:
     """Let a staging model go, and its table out of the declaration of the feed."""
-    _take(removal, staging)
     feed, table = re.search(r"source\('(\w+)', '(\w+)'\)", staging.read_text()).groups()
-    path = next(path for path in sorted(staging.parent.glob("*.yml")) if _tables_node(path, feed) is not None)
-    text = removal.texts.get(path, path.read_text())
-    tables = _tables_node(path, feed, text)
-    nodes = [node for node in tables.value if _name(node) != table]
-    if not nodes:
-        removal.files.append(path)
-        removal.texts.pop(path, None)
-        return
-    gone = next(node for node in tables.value if _name(node) == table)
-    lines = text.split("\n")
-    # from the dash of the entry to the next one, or to the end of the list
-    after = [node.start_mark.line for node in tables.value if node.start_mark.line > gone.start_mark.line]
-    end = min(after) if after else gone.end_mark.line if gone.end_mark.column == 0 else gone.end_mark.line + 1
-    removal.texts[path] = "\n".join(lines[: gone.start_mark.line] + lines[end:])
-
-
-def _tables_node(path: Path, feed: str, text: str | None = None):
-    document = yaml.compose(path.read_text() if text is None else text, FAST_LOADER)
-    sources = _value(document, "sources") if document else None
-    source = next((node for node in (sources.value if sources else []) if _name(node) == feed), None)
-    return _value(source, "tables") if source else None
-
-
-def _value(mapping, name: str):
-    return next((value for key, value in mapping.value if key.value == name), None)
-
-
-def _name(node) -> str:
-    return _value(node, "name").value
+    _take(removal, staging)
+    path = sources_file(feed)
+    text = removal.text_of(path)
+    tables = value_of(named(value_of(yaml.compose(text, FAST_LOADER), "sources"), feed), "tables")
+    if len(tables.value) > 1:
+        removal.texts[path] = without_item(text, named(tables, table))
+    else:
+        removal.take_file(path)
 
 
 def _take_line(removal: Removal, entity: str, staging: Path) -> None:
@@ -129,28 +121,38 @@ def _take_line(removal: Removal, entity: str, staging: Path) -> None:
 
 
 def _take_entity(removal: Removal, entity: str) -> None:
-    """Let everything of an entity go."""
+    """Let everything of an entity go; its declaration with the log, whatever else it describes."""
+    for path in Path("models/staging").glob(f"*/stg_*__{entity}.sql"):
+        _take_staging(removal, path)
+    for path in Path("models/marts").glob(f"*/{entity}.sql"):
+        _take(removal, path)
     for layer in LAYERS:
         for path in Path(f"models/{layer}").glob(f"*/{entity}_{layer}.sql"):
             _take(removal, path)
-    for path in Path("models/marts").glob(f"*/{entity}.sql"):
-        _take(removal, path)
-    for path in Path("models/staging").glob(f"*/stg_*__{entity}.sql"):
-        _take_staging(removal, path)
 
 
 def _take_comparison(removal: Removal, staging: Path) -> None:
     """Let the test go that compares a mart with an export."""
     entity = staging.stem.partition("__")[2]
-    test = re.compile(
-        rf" +- (?:highwater\.)?matches_export:\n(?: {{8,}}.*\n)*?.*ref\('{staging.stem}'\).*\n(?: {{8,}}.*\n)*"
-    )
-    for path in Path("models/marts").glob(f"*/{entity}.yml"):
-        removal.texts[path] = test.sub("", path.read_text())
+    path = file_of_model(entity)
+    text = removal.text_of(path) if path else ""
+    tests = value_of(model_node(text, entity), "data_tests") if path else None
+    for test in tests.value if tests else ():
+        if f"ref('{staging.stem}')" in text[test.start_mark.index : test.end_mark.index]:
+            removal.texts[path] = without_item(text, test)
+            return
 
 
 def _refuse_readers(removal: Removal) -> None:
     """Refuse what something else in the project still reads."""
+    for path, text in removal.texts.items():
+        try:
+            yaml.load(text, FAST_LOADER) if path.suffix == ".yml" else None
+        except yaml.YAMLError as error:
+            raise UsageError(
+                f"nothing was removed: {path} describes something else with an alias (`*`) of what would go. "
+                "Write it out there first."
+            ) from error
     gone = re.compile(rf"ref\(\s*['\"]({'|'.join(removal.relations)})['\"]\s*\)")
     readers = []
     for folder in ("models", "snapshots", "tests", "analyses"):

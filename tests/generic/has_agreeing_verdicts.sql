@@ -94,6 +94,24 @@ found as (
         log_batch
     from {{ model }}
     where (verdict = 'rejected') <> (rejection_reason is not null)
+
+    union all
+
+    select
+        'has an order that is no text of sections, or no line' as problem,
+        verdict,
+        cast(null as string) as right_verdict,
+        change_sequence_number,
+        feed,
+        source_file,
+        source_line,
+        landing_batch,
+        log_batch
+    from {{ model }}
+    where
+        not coalesce(source_line >= 1, false)
+        or rejection_reason is null
+        and not coalesce(change_sequence_number rlike '^[0-9a-f]{16}(/[0-9a-f]{16}){0,5}$', false)
     {%- if is_judged %}
 
     union all

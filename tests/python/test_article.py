@@ -172,10 +172,10 @@ def test_columns_with_names_of_the_project_get_their_names_back(sort_keys, works
 @pytest.mark.soak
 def test_matches_export_compares_columns_with_names_of_the_project(sort_keys, workshop):
     """A staging model of an export holds them as source_<name>, beside the project's own."""
-    declaration = workshop.folder / "models/marts/oracle/scn_ordered.yml"
+    declaration = workshop.declaration("scn_ordered")
     described = declaration.read_text()
     check = '      - matches_export: {arguments: {export: \'source("exports_oracle", "scn_ordered")\', key: [k]}}\n'
-    declaration.write_text(described.replace("    columns:\n", check + "    columns:\n", 1))
+    declaration.write_text(described.replace("      - has_unique_key", check + "      - has_unique_key", 1))
     source = workshop.folder / "models/staging/exports_oracle.yml"
     source.write_text(
         "sources: [{name: exports_oracle, schema: lake, tables: [{name: scn_ordered, identifier: export_of_scn}]}]\n"

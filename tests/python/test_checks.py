@@ -65,6 +65,7 @@ def edit(path, old, new):
 STAGING = "models/staging/datastream_user1/stg_datastream_user1__table1_changes"
 EXPORT = "models/staging/exports_user1/stg_exports_user1__table1"
 LOG = "models/changes/user1/table1_changes"
+TABLE = "models/tables/user1/table1.yml"
 MACRO = "{%- macro X() -%}\n1\n{%- endmacro -%}\n"
 
 NAME_FAULTS = {
@@ -129,12 +130,20 @@ NAME_FAULTS = {
         "models/other/table1.sql: is in no layer",
     ),
     "model without YAML": (
-        rename("models/marts/user1/table1.yml", "models/marts/user1/tables.yml"),
-        "models/marts/user1/table1.sql: has no YAML beside it",
+        rename(TABLE, "models/tables/user1/tables.yml"),
+        f"models/marts/user1/table1.sql: is not described in {TABLE}",
+    ),
+    "staging model that its table does not describe": (
+        edit(TABLE, "- name: stg_exports_user1__table1", "- name: stg_exports_user1__table2"),
+        f"{EXPORT}.sql: is not described in {TABLE}",
+    ),
+    "operation without YAML": (
+        rename("models/operations/operations.yml", "models/operations/lists.yml"),
+        "models/operations/ledger.sql: has no YAML beside it",
     ),
     "YAML of another model": (
-        edit("models/marts/user1/table1.yml", "- name: table1", "- name: table2"),
-        "models/marts/user1/table1.yml: does not describe the model table1",
+        edit("models/publications/shop/shop_publications.yml", "- name: shop_publications", "- name: shop"),
+        "models/publications/shop/shop_publications.yml: does not describe the model shop_publications",
     ),
     "YAML with a double underscore": (
         rename("models/operations/operations.yml", "models/operations/the__operations.yml"),
@@ -171,28 +180,36 @@ def test_names(tree, fault):
 
 DOC_FAULTS = {
     "model without description": (
-        edit("models/marts/user1/table1.yml", "description: The rows of table1 as they are", "label: TABLE1 as it is"),
-        "models/marts/user1/table1.yml: model table1 has no description",
+        edit(TABLE, "description: The rows of table1 as they are", "label: TABLE1 as it is"),
+        f"{TABLE}: model table1 has no description",
     ),
     "model without entry": (
         edit("models/operations/operations.yml", "- name: ledger", "- name: other"),
         "models/operations/ledger.sql: model ledger has no entry",
     ),
     "column with an empty description": (
-        edit("models/marts/user1/table1.yml", "description: Primary key.", "description: ''"),
-        "models/marts/user1/table1.yml: column col1 of model table1 has no description",
+        edit(TABLE, "description: Primary key.", "description: ''"),
+        f"{TABLE}: column col1 of model table1 has no description",
     ),
-    "contract column left out of a log": (
-        edit(f"{LOG}.yml", "- name: change_hash", "- name: hash"),
-        f"{LOG}.yml: model table1_changes does not list the column change_hash",
+    "contract column that nothing describes": (
+        edit("models/docs.md", "| `change_hash` |", "| `hash` |"),
+        "models/docs.md: no table describes the column change_hash of contract_columns.sql",
     ),
-    "contract column left out of staging": (
-        edit(f"{STAGING}.yml", "- name: landed_at", "- name: landed"),
-        f"{STAGING}.yml: model stg_datastream_user1__table1_changes does not list the column landed_at",
+    "stored column that nothing describes": (
+        edit("models/docs.md", "| `is_tied` |", "| `tied` |"),
+        "models/docs.md: no table describes the column is_tied of stored_columns.sql",
     ),
-    "entity column left out of merged": (
-        edit("models/merged/user1/table1_merged.yml", "- name: col2", "- name: col3"),
-        "table1_merged.yml: model table1_merged does not list the column col2 (of table1_changes)",
+    "column that is described in two ways": (
+        edit("models/docs.md", "| `is_tied` | Another change", "| `is_tied` | No change"),
+        "models/docs.md: describes the column is_tied in a table and in its block by other words",
+    ),
+    "operation without columns": (
+        edit("models/publications/shop/shop_publications.yml", "    columns:", "    others:"),
+        "shop_publications.yml: model shop_publications lists no columns",
+    ),
+    "entity column left out of the mart": (
+        edit(TABLE, "columns: *columns", "columns: [{name: col1, description: Primary key.}]"),
+        f"{TABLE}: model table1 does not list the column col2 (of table1_changes)",
     ),
     "seed column left out": (
         edit("seeds/rejection_reasons.yml", "- name: meaning", "- name: sense"),
@@ -246,9 +263,9 @@ def test_docs(tree, fault):
 
 SQL_FAULTS = {
     "layout of a model": (
-        edit("models/marts/user1/table1.sql", "select * from current_rows", "SELECT * from current_rows"),
-        ["models/marts/user1"],
-        "models/marts/user1/table1.sql:9:1: CP01",
+        edit("models/publications/shop/shop_publications.sql", "select * from complete", "SELECT * from complete"),
+        ["models/publications"],
+        "models/publications/shop/shop_publications.sql:12:1: CP01",
     ),
     "layout of a generic test": (
         edit("tests/generic/has_unique_key.sql", "having", "HAVING"),
@@ -258,11 +275,11 @@ SQL_FAULTS = {
     "SQL of a macro": (
         edit(
             "macros/merge/current_rows.sql",
-            "    where\n        not is_deleted",
-            "    where where\n        not is_deleted",
+            "where\n    not is_deleted",
+            "where where\n    not is_deleted",
         ),
         ["models/marts/user1"],
-        "models/marts/user1/customers.sql:5:5: PRS",
+        "models/marts/user1/customers.sql:1:1: PRS",
     ),
     "SQL of a macro in a first build": (
         edit("macros/merge/changes_to_take_in.sql", "    from {{ log }}", "    from from {{ log }}"),
@@ -291,10 +308,19 @@ def test_sql(tree, fault):
 
 @pytest.mark.soak
 def test_added_table_passes(tree):
-    from highwater.add_table import add_table
+    from highwater.add_table import FoundColumns, add_table
+    from highwater.columns import named_columns
 
-    key, columns = "order_id:bigint,line:int", "total:decimal(12,2),feed:string,valid_to:date"
-    written = add_table("sap_erp.order_lines", key, columns, "datastream-json", history=True)
+    parts = [
+        ("order_id", "bigint"),
+        ("line", "int"),
+        ("total", "decimal(12,2)"),
+        ("feed", "string"),
+        ("valid_to", "date"),
+    ]
+    columns = named_columns([(*part, None) for part in parts], comments={name: f"The {name}." for name, _ in parts})
+    found = FoundColumns(columns, ["order_id", "line"])
+    written = add_table("sap_erp.order_lines", format="datastream-json", history=True, found=found)
     written += add_table("datastream_user1.table1", history=True)
     written += add_table("csv_erp.rates", "code:string", "rate:double", "csv")
     assert check_names.findings(tree) == []

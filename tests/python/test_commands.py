@@ -315,10 +315,10 @@ def test_add_table_quotes_names_that_yaml_would_read_as_something_else(project):
     result = run(*ADD, "--key", "on:int", "--columns", columns, cwd=project)
     assert result.returncode == 0, result.stderr
     names = ["no", "qty__kg_", "total__1", "_x_"]
-    for layer, path in {"log": "changes/user1/bookings_changes", "mart": "marts/user1/bookings"}.items():
-        (model,) = yaml.safe_load((project / f"models/{path}.yml").read_text())["models"]
-        assert [column["name"] for column in model["columns"]][:5] == ["on", *names], layer
-    (log,) = yaml.safe_load((project / "models/changes/user1/bookings_changes.yml").read_text())["models"]
+    models = yaml.safe_load((project / "models/tables/user1/bookings.yml").read_text())["models"]
+    log, mart = ({each["name"]: each for each in models}[name] for name in ("bookings_changes", "bookings"))
+    for model in (log, mart):
+        assert [column["name"] for column in model["columns"]] == ["on", *names]
     assert log["config"]["meta"]["key"] == ["on"]
     own = [column.get("config", {}).get("meta", {}).get("field") for column in log["columns"]][1:5]
     assert own == [None, "qty [kg]", "total #1", '"x"']
@@ -431,8 +431,9 @@ def as_typed(name: str) -> str:
     return f'"{doubled}"'
 
 
-def test_any_identifier_comes_back_through_add_table_and_dbt(project):
-    from highwater.add_table import declared_columns
+def test_any_identifier_comes_back_through_add_table_and_dbt(project, monkeypatch):
+    from highwater.add_table import FoundColumns, add_table, declared_columns
+    from highwater.columns import named_columns
 
     seed = random.randrange(10**9)
     print("seed", seed)
@@ -449,6 +450,10 @@ def test_any_identifier_comes_back_through_add_table_and_dbt(project):
     assert result.returncode == 0, result.stderr
     rows = run("add-table", "odd_files.odd", "--key", key, "--columns", columns, "--format", "dms-csv", cwd=project)
     assert rows.returncode == 0, rows.stderr
+    # as comments too
+    told = named_columns([(field, "string", None) for field in fields], comments={field: field for field in fields})
+    monkeypatch.chdir(project)
+    add_table("odd_names.told", found=FoundColumns(told, fields[:1]))
     settings = {"HIGHWATER_LAKE": str(project / "lake"), VARIABLE: LEAK}
     parsed = run("dbt", "parse", "--quiet", cwd=project, **settings)
     assert parsed.returncode == 0, parsed.stdout + parsed.stderr
@@ -464,16 +469,12 @@ def test_any_identifier_comes_back_through_add_table_and_dbt(project):
     assert set(found.values()) ^ set(fields) == set()
     assert all(re.fullmatch(r"\w+", name) and name == name.lower() for name in found)
     assert log["config"]["meta"]["key"] == [next(name for name in found if found[name] == fields[0])]
-    described = {column["description"] for column in log["columns"].values()}
-    assert {Column(name, name, "string").description.strip() for name in fields} <= {text.strip() for text in described}
+    for model in ("told_changes", "told"):
+        columns = manifest["nodes"][f"model.highwater.{model}"]["columns"].values()
+        assert [column["description"].strip() for column in columns] == [each.description.strip() for each in told]
     sources = {node["source_name"]: node for node in manifest["sources"].values()}
     assert sources["odd_files"]["config"]["meta"]["columns"] == fields
-    here = Path.cwd()
-    os.chdir(project)
-    try:
-        columns = declared_columns("odd")[0]
-    finally:
-        os.chdir(here)
+    columns = declared_columns("odd")[0]
     assert {column.name: column.field for column in columns} == found
     for names in ("name", "mart_name", "version_name"):
         several = [getattr(column, names).upper() for column in columns]
@@ -541,7 +542,7 @@ def test_units_stand_in_the_declaration(project):
     columns = 'at:timestamp[millis],day:date[micros],"a:b":timestamp_ntz [ NANOS ],plain:timestamp'
     result = run(*DEBEZIUM, "--key", "id:bigint", "--columns", columns, cwd=project)
     assert result.returncode == 0, result.stderr
-    (log,) = yaml.safe_load((project / "models/changes/erp/bookings_changes.yml").read_text())["models"]
+    log, *_ = yaml.safe_load((project / "models/tables/erp/bookings.yml").read_text())["models"]
     units = {c["name"]: c.get("config", {}).get("meta", {}) for c in log["columns"][1:5]}
     assert units == {
         "at": {"unit": "millis"},
@@ -572,8 +573,8 @@ def test_add_table_with_several_keys_parses_without_warnings(project):
     )
     assert result.returncode == 0, result.stderr
     assert "models/marts/user1/bookings.sql" in result.stdout
-    key = (project / "models/changes/user1/bookings_changes.yml").read_text()
-    assert "key: [order_id, line]" in key and "data_type: decimal(12,2)" in key
+    key = (project / "models/tables/user1/bookings.yml").read_text()
+    assert "key: [order_id, line]" in key and '{name: total, data_type: "decimal(12,2)"}' in key
     parsed = run("dbt", "--warn-error", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
     assert parsed.returncode == 0, parsed.stdout + parsed.stderr
 

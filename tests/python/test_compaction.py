@@ -29,10 +29,7 @@ FEED = "datastream_world"
 def world(workshop):
     """Cities that move between regions: the merged table is partitioned by region."""
     workshop.add_table(f"{FEED}.cities", "id:int", "name:string,region:string")
-    (path,) = workshop.folder.glob("models/merged/*/cities_merged.yml")
-    path.write_text(
-        path.read_text().replace("    data_tests:\n", "    config: {partition_by: [region]}\n    data_tests:\n", 1)
-    )
+    workshop.configure("cities", "merged", "{partition_by: [region]}")
     changes(workshop, [("INSERT", key, f"city {key}", "abc"[key % 3]) for key in range(1, 31)])
     return workshop
 
@@ -112,7 +109,7 @@ def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
     assert (view(world), world.table_id("cities_merged")) == (before, table)
     (found,) = status(world.spark, "cities")
     assert found["compacted_by"] == "highwater, written anew"
-    (path,) = world.folder.glob("models/merged/*/cities_merged.yml")
+    path = world.declaration("cities")
     declared = path.read_text()
     path.write_text(declared.replace("[region]", "[]"))
     rebuild(world.spark, "cities")
@@ -326,9 +323,7 @@ def test_partial_images_and_truncates(workshop, method):
         [record("t", 20, None), record("u", 31, 3, "g"), record("c", 32, 4), record("d", 33, 4), record("c", 34, 5)],
     ]
     if method == "at once":
-        (path,) = workshop.folder.glob(f"models/merged/*/{ships}_merged.yml")
-        rule = "    config: {meta: {merged: {compact_when: always}}}\n    data_tests:\n"
-        path.write_text(path.read_text().replace("    data_tests:\n", rule, 1))
+        workshop.configure(ships, "merged", "{meta: {merged: {compact_when: always}}}")
     for number, records in enumerate(steps):
         path = workshop.landing / f"{feed}/{number}.json"
         path.parent.mkdir(exist_ok=True)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from highwater.columns import TYPE, parse_columns
 from highwater.ddl import tables_of_ddl
 from highwater.errors import UsageError
 from highwater.source_types import source_type
-from workshop import environment_of_a_user
+from workshop import copy_empty_project, environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 
@@ -202,10 +201,7 @@ def test_a_file_that_is_none(tmp_path, text, dialect, words):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project without tables."""
-    for name in ("conf", "macros", "profiles", "seeds", "tests/generic", "models/operations"):
-        shutil.copytree(PROJECT / name, tmp_path / name)
-    for name in ("dbt_project.yml", "models/docs.md"):
-        shutil.copy(PROJECT / name, tmp_path / name)
+    copy_empty_project(PROJECT, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -219,10 +215,10 @@ def added(project, text, feed="debezium_shop", format="debezium-json", connector
 def test_tables_are_added_once_and_compared_then(project):
     first = added(project, POSTGRESQL)
     assert [(each.table, each.outcome) for each in first] == [
-        ("debezium_shop.order_details", "10 files"),
-        ("debezium_shop.parts", "10 files"),
+        ("debezium_shop.order_details", "7 files"),
+        ("debezium_shop.parts", "7 files"),
     ]
-    declared = (project / "models/changes/shop/order_details_changes.yml").read_text()
+    declared = (project / "models/tables/shop/order_details.yml").read_text()
     assert "field: Line No" in declared and "key: [order_id, line_no]" in declared
     assert r"sum of lines; it\\'s EUR" in declared
     files = {path: path.read_bytes() for path in project.glob("models/**/*.*")}
@@ -242,7 +238,7 @@ def test_tables_are_added_once_and_compared_then(project):
 def test_a_table_without_a_key_does_not_keep_the_others_from_being_added(project):
     keyless, other = added(project, "create table a (x int); create table b (x int primary key);")
     assert keyless.refused and "no primary key in line 1" in keyless.notes[0] and "--without-key" in keyless.notes[0]
-    assert other.outcome == "10 files"
+    assert other.outcome == "7 files"
 
 
 def test_columns_of_files_without_a_header_are_in_the_order_of_the_table(project):
@@ -264,11 +260,11 @@ def test_one_table_under_a_name_of_its_own(project):
 def test_tables_of_one_name_in_two_schemas(project):
     text = "create table shop.orders (id int primary key); create table archive.orders (id bigint primary key);"
     first, second = added(project, text)
-    assert first.outcome == "10 files" and second.refused
+    assert first.outcome == "7 files" and second.refused
     assert "highwater add-table debezium_shop.archive_orders --source-table archive.orders --ddl" in second.notes[0]
     (second,) = added(project, text, only="archive.orders", inside="archive_orders")
-    assert second.outcome == "10 files"
-    log = (project / "models/changes/shop/archive_orders_changes.yml").read_text()
+    assert second.outcome == "7 files"
+    log = (project / "models/tables/shop/archive_orders.yml").read_text()
     assert "data_type: bigint" in log
     sources = (project / "models/staging/debezium_shop/_debezium_shop__sources.yml").read_text()
     assert "source_table: archive.orders" in sources

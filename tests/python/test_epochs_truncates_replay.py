@@ -144,7 +144,7 @@ def test_replay_takes_what_is_accepted_now_once(shop):
     # an epoch empties the table once
     assert shop.value("select count(*) from bills_changes where change_type = 'truncate' and is_derived") == 1
     assert replay(shop.spark, "bills") == "debezium_shop: no rejected record of bills is accepted now."
-    declared = shop.folder / "models/changes/shop/bills_changes.yml"
+    declared = shop.folder / "models/tables/shop/bills.yml"
     declared.write_text(declared.read_text().replace("decimal(9,2)", "decimal(12,2)"))
     for layer in ("changes", "merged"):
         shop.spark.sql(f"alter table bills_{layer} set tblproperties ('delta.enableTypeWidening' = 'true')")

@@ -120,8 +120,6 @@ def run_histories(workshop, seed: int, count: int):
         rounds[history] = delivered_rounds(picks, random_history(picks, with_ties=history % 2 == 0))
         oracles[history] = Oracle()
     verdicts = {}
-    rule = workshop.folder / "models/merged/histories/histories_merged.yml"
-    original = rule.read_text()
     # a build leaves pending rows or compacts: the first, the second, or both (then keys have a base row already)
     always, never = '"always"', '{"pending_rows": 1000000000}'
     rules = [(always, never), (never, always), (always, always)][(seed // 100 + seed) % 3]
@@ -152,13 +150,7 @@ def run_histories(workshop, seed: int, count: int):
             workshop.land(FEED)
             if picks.random() < 0.5:  # a build that is cut off after the log
                 workshop.build("+histories_changes", command="run")
-        rule.write_text(
-            original.replace(
-                "    data_tests:\n",
-                f"    config:\n      meta: {{merged: {{compact_when: {rules[number]}}}}}\n    data_tests:\n",
-                1,
-            )
-        )
+        workshop.configure("histories", "merged", f"{{meta: {{merged: {{compact_when: {rules[number]}}}}}}}")
         workshop.build("+histories", command="run")
         found = defaultdict(dict)
         for history, key, value, amount in workshop.rows(
@@ -171,7 +163,7 @@ def run_histories(workshop, seed: int, count: int):
             assert found[history].keys() == expected.keys(), (seed, number, history)
             wrong = {key: (row, expected[key]) for key, row in found[history].items() if row not in expected[key]}
             assert not wrong, (seed, number, history)
-    rule.write_text(original)
+    workshop.configure("histories", "merged", "")
     judged = workshop.rows(f"select source_file, source_line, history, verdict from histories_changes where {its_own}")
     assert len(judged) == len(verdicts)
     # which of several copies in one batch counts as the first is not the oracle's business

@@ -352,12 +352,10 @@ def test_d18_a_late_change_opens_no_open_version_and_only_what_changes_is_writte
 
 @pytest.mark.soak
 def test_a_new_column_gets_its_values_from_the_log(past):
-    declared = past.folder / "models/changes/past/chronicles_changes.yml"
+    declared = past.folder / "models/tables/past/chronicles.yml"
     text = declared.read_text()
-    column = "      - name: w\n        data_type: string\n        description: New.\n"
-    declared.write_text(
-        text.replace("      - name: change_sequence_number\n", f"{column}      - name: change_sequence_number\n", 1)
-    )
+    column = "      - {name: w, data_type: string}\n"
+    declared.write_text(text.replace("    data_tests:\n", f"{column}    data_tests:\n", 1))
     for layer in ("changes", "merged"):
         past.spark.sql(f"alter table chronicles_{layer} add columns (w string)")
     row = {"history": D18, "k": "c", "v": "1", "n": "1"}

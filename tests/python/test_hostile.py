@@ -14,13 +14,14 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from highwater import columns, dbt
-from highwater.add_table import declared_columns, declaring, in_sql, in_yaml
+from highwater.add_table import declared_columns, declaring
 from highwater.columns import as_typed, parse_columns
 from highwater.database import connection_settings, text_in_postgres
 from highwater.declarations import append_epoch, epochs_of
 from highwater.errors import UsageError
 from highwater.feeds import jinja_text, plain_text, sql_text
 from highwater.printable import UNPRINTABLE, ShownStream, in_shell, printable
+from highwater.yaml_files import in_yaml
 from jinja2 import Environment
 from workshop import change
 
@@ -72,6 +73,11 @@ def test_in_yaml_dbt_reads_the_text_itself(monkeypatch):
             assert plain_text(read) == text
     control = yaml.safe_load(f"name: {json.dumps(HOSTILE[0])}")["name"]
     assert jinja.from_string(control).render() == LEAK  # quoted as YAML alone it would be run
+
+
+def in_sql(text):
+    """Return a text as a model may have it."""
+    return f"{{{{ {jinja_text(sql_text(text))} }}}}"
 
 
 def test_in_sql_spark_reads_the_text_itself(workshop):
@@ -224,9 +230,9 @@ def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(w
     monkeypatch.setenv(VARIABLE, LEAK)
     table, fields = "datastream_hostile.hostile", [*HOSTILE, *LEFT]
     workshop.add_table(table, "id:int", "v:string")
-    staging = workshop.folder / "models/staging/datastream_hostile/stg_datastream_hostile__hostile_changes.yml"
-    staging.write_text(
-        staging.read_text().replace("severity: warn", "severity: warn\n            meta: {new_fields: add}")
+    declaration = workshop.declaration("hostile")
+    declaration.write_text(
+        declaration.read_text().replace("{severity: warn}", "{severity: warn, meta: {new_fields: add}}")
     )
     values = {name: f"{number} {name}" for number, name in enumerate(fields)}
     workshop.deliver(table, "a.json", [change("INSERT", "1", {"id": 1, "v": "a", **values})])
@@ -255,9 +261,9 @@ def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(w
     manifest = json.loads((workshop.folder / "target/manifest.json").read_text())
     log = manifest["nodes"]["model.highwater.hostile_changes"]["columns"]
     assert {column["config"]["meta"].get("field", name) for name, column in log.items()} >= set(HOSTILE) - {"ü名"}
-    before = staging.read_text()
+    before = declaration.read_text()
     add_new_fields(workshop.spark)  # a second time nothing is new
-    assert staging.read_text() == before
+    assert declaration.read_text() == before
 
 
 ODD_NAMES = ["a'b", "</script><script>alert(document.domain)</script>", "{{ 1/0 }}", "$(touch pwned)"]

@@ -21,15 +21,7 @@ def deliver(workshop, name, operations):
 
 
 def compact_when(workshop, rule):
-    path = workshop.folder / "models/merged/views/viewed_merged.yml"
-    text = path.read_text().split("    config:\n")[0] if "compact_when" in path.read_text() else path.read_text()
-    workshop.original = getattr(workshop, "original", text)
-    rest = workshop.original.replace(
-        "    data_tests:\n",
-        f"    config:\n      meta: {{merged: {{compact_when: {json.dumps(rule)}}}}}\n    data_tests:\n",
-        1,
-    )
-    path.write_text(rest)
+    workshop.configure("viewed", "merged", f"{{meta: {{merged: {{compact_when: {json.dumps(rule)}}}}}}}")
 
 
 @pytest.fixture(scope="module")

@@ -132,7 +132,7 @@ def test_a_log_that_lags_is_recorded_when_it_comes(docks):
 
 
 def test_what_a_replay_accepted_leaves(docks):
-    path = docks.workshop.folder / "models/changes/docks/boxes_changes.yml"
+    path = docks.workshop.folder / "models/tables/docks/boxes.yml"
     path.write_text(path.read_text().replace("tinyint", "int"))
     for layer in ("changes", "merged"):
         docks.workshop.spark.sql(f"alter table boxes_{layer} set tblproperties ('delta.enableTypeWidening' = 'true')")

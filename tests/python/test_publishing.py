@@ -43,12 +43,12 @@ def group(workshop, name, entities):
     )
     for entity in entities:
         (merged,) = workshop.folder.glob(f"models/merged/*/{entity}_merged.sql")
-        taken = f"changes_to_take_in(ref('{entity}_changes'), '{entity}'"
+        taken = f"base_rows(ref('{entity}_changes'), '{entity}'"
         merged.write_text(merged.read_text().replace(f"{taken})", f"{taken}, ref('{name}_publications'))"))
         (mart,) = workshop.folder.glob(f"models/marts/*/{entity}.sql")
         shown = f"current_rows(ref('{entity}_merged'), '{entity}'"
         sql = mart.read_text().replace(f"{shown})", f"{shown}, ref('{name}_publications'), ref('{entity}_changes'))")
-        mart.write_text("{{ config(schema='candidate' if var('candidate', false) else none) }}\n\n" + sql)
+        mart.write_text("{{ config(schema='candidate' if var('candidate', false) else none) }}\n" + sql)
 
 
 def deliver(workshop, number):

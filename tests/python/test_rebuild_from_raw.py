@@ -40,14 +40,14 @@ def build(workshop):
 
 
 def declare(workshop, table, old, new):
-    path = workshop.folder / f"models/changes/clocks/{table}_changes.yml"
+    path = workshop.folder / f"models/tables/clocks/{table}.yml"
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
 
 
 def column(unit):
-    return f"      - name: at\n        data_type: timestamp\n        config: {{meta: {{unit: {unit}}}}}\n"
+    return f"{{name: at, data_type: timestamp, config: {{meta: {{unit: {unit}}}}}}}"
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +59,10 @@ def clocks(workshop):
             history=table != DROPPED,
         )  # fmt: skip
     for table, unit in ((WRONG, "micros"), (RIGHT, "millis"), (DROPPED, "millis")):
-        path = workshop.folder / f"models/changes/clocks/{table}_changes.yml"
+        path = workshop.folder / f"models/tables/clocks/{table}.yml"
         text = path.read_text()
         if "unit:" not in text:
-            declare(workshop, table, "      - name: at\n        data_type: timestamp\n", column(unit))
+            declare(workshop, table, "{name: at, data_type: timestamp}", column(unit))
     at = 1700000000000
     workshop.deliver(f"{FEED}.{DROPPED}", "a.json", [record("c", 10, 1, at), record("c", 11, 2, at)])
     deliver(workshop, "a.json", [record("c", 10, 1, at), record("c", 11, 2, at), record("c", 12, 3, at, 3_000_000_000)])
@@ -77,9 +77,7 @@ def clocks(workshop):
     build(workshop)
     # a column that was too narrow: its record is taken again
     for table in (WRONG, RIGHT):
-        declare(
-            workshop, table, "      - name: n\n        data_type: int\n", "      - name: n\n        data_type: bigint\n"
-        )
+        declare(workshop, table, "{name: n, data_type: int}", "{name: n, data_type: bigint}")
         for layer in ("changes", "merged", "history"):
             workshop.spark.sql(f"alter table {table}_{layer} set tblproperties ('delta.enableTypeWidening' = 'true')")
             workshop.spark.sql(f"alter table {table}_{layer} alter column n type bigint")

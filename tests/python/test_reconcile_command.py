@@ -39,17 +39,18 @@ def test_of_export(
     **arguments,
 ):
     """Add matches_export to the mart, a second one with other arguments, and meta to its columns."""
-    (path,) = workshop.folder.glob(f"models/marts/*/{table}.yml")
+    path = workshop.declaration(table)
     document = yaml.safe_load(path.read_text())
-    (model,) = document["models"]
+    model = next(each for each in document["models"] if each["name"] == table)
     model["data_tests"] = [test for test in model["data_tests"] if "matches_export" not in test]
     arguments = {"export": f"ref('stg_exports_{system}__{table}')", "key": [key], **arguments}
     test = {"arguments": arguments, "config": {"where": where, "store_failures": True}}
     model["data_tests"].append({"matches_export": test})
     if second:
         model["data_tests"].append({"matches_export": {"name": "second", "arguments": {**arguments, **second}}})
+    # a list of its own, beside that of the log
+    model["columns"] = [{"name": column["name"]} for column in model["columns"]]
     for column in model["columns"]:
-        column.pop("config", None)
         if own := (meta or {}).get(column["name"]):
             column["config"] = {"meta": own}
     path.write_text(yaml.safe_dump(document, sort_keys=False))
@@ -465,10 +466,11 @@ def test_columns_and_rows_that_are_left_out(fleet):
     (row,) = fleet.workshop.spark.table(failed.node.relation_name).collect()
     assert (row.verdict, row.differing_columns, row.export_values[0].note) == ("value_differs", ["note"], "other")
     # a column that the table has is compared, whether anybody has described it or not
-    (path,) = fleet.workshop.folder.glob(f"models/marts/*/{TABLE}.yml")
+    path = fleet.workshop.declaration(TABLE)
     described = path.read_text()
     document = yaml.safe_load(described)
-    document["models"][0]["columns"] = [each for each in document["models"][0]["columns"] if each["name"] != "note"]
+    model = next(each for each in document["models"] if each["name"] == TABLE)
+    model["columns"] = [each for each in model["columns"] if each["name"] != "note"]
     path.write_text(yaml.safe_dump(document, sort_keys=False))
     assert found_in(fleet.reconcile())["value_differs"] == 1
     (failed,) = fleet.workshop.dbt("test", "--select", f"matches_export_{TABLE}*").result

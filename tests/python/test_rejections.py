@@ -45,7 +45,7 @@ class Gauges:
 
     @property
     def declaration(self):
-        return self.workshop.folder / f"models/changes/gauges/{TABLE}_changes.yml"
+        return self.workshop.folder / f"models/tables/gauges/{TABLE}.yml"
 
     def declare(self, old, new):
         text = self.declaration.read_text()
@@ -130,7 +130,7 @@ def test_a_changed_type_is_told_with_what_takes_both(gauges):
     (trouble,) = [trouble for trouble in rejections.troubles_of(found) if " n has changed" in trouble]
     assert trouble == (
         f'{TABLE}: the type of n has changed at the source. It is declared as int, and 3 of the 5 values that came since are larger numbers, the first "3000000305" in {FEED}/{TABLE}/types.json, line 5. '  # noqa: E501
-        f"Declare `data_type: bigint` for n in models/changes/gauges/{TABLE}_changes.yml, then: highwater rebuild {TABLE} --from raw"  # noqa: E501
+        f"Declare `data_type: bigint` for n in models/tables/gauges/{TABLE}.yml, then: highwater rebuild {TABLE} --from raw"  # noqa: E501
     )
 
 
@@ -177,7 +177,7 @@ def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, mon
     cli.build.main([], standalone_mode=False)
     shown = capsys.readouterr().out
     assert re.search(r"\d+ rejected \(see rejected_changes\), \d+ stale \(see stale_rows\)", shown), shown
-    gauges.declare("      - name: n\n        data_type: int\n", "      - name: n\n        data_type: string\n")
+    gauges.declare("{name: n, data_type: int}", "{name: n, data_type: string}")
     assert "judged again from raw" in rebuild_from_raw(gauges.spark, TABLE)
     assert gauges.workshop.value(f"select count(*) from {TABLE} where n = 'P14D'") == 51
     gauges.build()
@@ -189,7 +189,7 @@ def test_what_a_replay_accepts_is_no_longer_stale(gauges):
     gauges.deliver("small.json", gauges.change(500, small=300))
     gauges.build()
     assert 500 in gauges.stale()
-    gauges.declare("      - name: small\n        data_type: tinyint\n", "      - name: small\n        data_type: int\n")
+    gauges.declare("{name: small, data_type: tinyint}", "{name: small, data_type: int}")
     for layer in ("changes", "merged"):
         gauges.spark.sql(f"alter table {TABLE}_{layer} set tblproperties ('delta.enableTypeWidening' = 'true')")
         gauges.spark.sql(f"alter table {TABLE}_{layer} alter column small type int")
@@ -204,7 +204,7 @@ def test_what_a_replay_accepts_is_no_longer_stale(gauges):
 )
 def test_a_threshold_that_is_none_is_refused_before_the_build(project_of_one, declared):
     project_of_one(declared)
-    with pytest.raises(UsageError, match=r"^models/changes/shop/orders_changes.yml: rejected_when is .* for example "):
+    with pytest.raises(UsageError, match=r"^models/tables/shop/orders.yml: rejected_when is .* for example "):
         rejections.check_thresholds()
 
 
@@ -221,7 +221,7 @@ def test_a_threshold(project_of_one, declared, expected):
 @pytest.fixture
 def project_of_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "models/changes/shop/orders_changes.yml"
+    path = tmp_path / "models/tables/shop/orders.yml"
     path.parent.mkdir(parents=True)
 
     def declare(threshold):

@@ -1,6 +1,5 @@
 """A table that is taken out of the project leaves it as it was without it."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,17 +8,14 @@ import pytest
 from highwater.add_table import add_table
 from highwater.errors import UsageError
 from highwater.remove_table import removal_of, remove
-from workshop import environment_of_a_user
+from workshop import copy_empty_project, environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    for name in ("conf", "macros", "profiles", "seeds", "tests/generic", "models/operations"):
-        shutil.copytree(PROJECT / name, tmp_path / name)
-    for name in ("dbt_project.yml", "models/docs.md"):
-        shutil.copy(PROJECT / name, tmp_path / name)
+    copy_empty_project(PROJECT, tmp_path)
     monkeypatch.chdir(tmp_path)
     add("kept")
     return tmp_path

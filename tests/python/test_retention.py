@@ -94,7 +94,7 @@ class Crates:
 
 def declare(workshop, retention):
     """Declare the retention of crates."""
-    path = workshop.folder / "models/changes/shed/crates_changes.yml"
+    path = workshop.folder / "models/tables/shed/crates.yml"
     lines = [line for line in path.read_text().splitlines() if "retention_days" not in line]
     place = next(number for number, line in enumerate(lines) if "key: [id]" in line)
     lines.insert(place + 1, f"        retention_days: {json.dumps(retention)}")
@@ -211,7 +211,7 @@ def test_a_retention_that_makes_no_sense_is_refused(crates, retention, message):
     try:
         with pytest.raises(UsageError, match=message) as error:
             retention_of("crates")
-        assert "models/changes/shed/crates_changes.yml" in str(error.value)
+        assert "models/tables/shed/crates.yml" in str(error.value)
     finally:
         declare(crates.workshop, {"tombstones": 90, "changes": 400})
 

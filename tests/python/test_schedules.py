@@ -25,10 +25,7 @@ def harbour(workshop):
             "insert into berths select n, 'first', substr('abc', 1 + n % 3, 1) from generate_series(1, 20) as n"
         )
         extraction.enable(workshop.spark, TABLE)
-        (path,) = workshop.folder.glob("models/merged/*/berths_merged.yml")
-        path.write_text(
-            path.read_text().replace("    data_tests:\n", "    config: {partition_by: [side]}\n    data_tests:\n", 1)
-        )
+        workshop.configure("berths", "merged", "{partition_by: [side]}")
         workshop.build("+berths", command="run")
         yield server
 

@@ -67,6 +67,14 @@ def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
     (folder / ".spark").symlink_to(project / ".spark")
 
 
+def copy_empty_project(project: Path, folder: Path):
+    """Copy the project without any table."""
+    for name in ("conf", "macros", "profiles", "seeds", "tests/generic", "models/operations"):
+        shutil.copytree(project / name, folder / name)
+    for name in ("dbt_project.yml", "models/docs.md"):
+        shutil.copy(project / name, folder / name)
+
+
 @contextlib.contextmanager
 def reading(read, threads: int = 1):
     """Call a function again and again in threads, until the end; what fails in one of them is raised there.
@@ -102,6 +110,18 @@ class Workshop:
         self.folder = folder
         self.landing = folder / "landing"
         self.exports = folder / "exports"
+
+    def declaration(self, entity: str) -> Path:
+        """Return the file that declares a table."""
+        (path,) = self.folder.glob(f"models/tables/*/{entity}.yml")
+        return path
+
+    def configure(self, entity: str, layer: str, config: str):
+        """Give a model of a table a `config`, in YAML; another one takes its place, and `""` takes it away."""
+        path, model = self.declaration(entity), f"  - name: {entity}_{layer}\n"
+        text = re.sub(f"^{model}    config: .*\n", model, path.read_text(), flags=re.MULTILINE)
+        assert model in text
+        path.write_text(text.replace(model, f"{model}    config: {config}\n" if config else model))
 
     @classmethod
     def copy_of(cls, project: Path, folder: Path, systems: tuple[str, ...] = ()) -> "Workshop":

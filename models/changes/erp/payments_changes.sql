@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('payments', [
+{{ highwater.change_log('payments', [
     ref('stg_debezium_erp__payments_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

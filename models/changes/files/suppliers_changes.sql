@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('suppliers', [
+{{ highwater.change_log('suppliers', [
     ref('stg_arcion_files__suppliers_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

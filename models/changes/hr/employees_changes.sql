@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('employees', [
+{{ highwater.change_log('employees', [
     ref('stg_datastream_hr__employees_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

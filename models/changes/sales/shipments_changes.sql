@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('shipments', [
+{{ highwater.change_log('shipments', [
     ref('stg_dms_sales__shipments_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

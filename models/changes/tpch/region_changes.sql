@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('region', [
+{{ highwater.change_log('region', [
     ref('stg_arcion_tpch__region_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

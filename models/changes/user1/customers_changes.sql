@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('customers', [
+{{ highwater.change_log('customers', [
     ref('stg_datastream_user1__customers_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('table1', [
+{{ highwater.change_log('table1', [
     ref('stg_datastream_user1__table1_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

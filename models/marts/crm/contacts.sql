@@ -1,9 +1,1 @@
-with
-
-current_rows as (
-
-    {{ highwater.current_rows(ref('contacts_merged'), 'contacts') }}
-
-)
-
-select * from current_rows
+{{ highwater.current_rows(ref('contacts_merged'), 'contacts') }}

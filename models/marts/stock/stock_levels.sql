@@ -1,9 +1,1 @@
-with
-
-current_rows as (
-
-    {{ highwater.current_rows(ref('stock_levels_merged'), 'stock_levels') }}
-
-)
-
-select * from current_rows
+{{ highwater.current_rows(ref('stock_levels_merged'), 'stock_levels') }}

@@ -1,9 +1,1 @@
-with
-
-current_rows as (
-
-    {{ highwater.current_rows(ref('nation_merged'), 'nation') }}
-
-)
-
-select * from current_rows
+{{ highwater.current_rows(ref('nation_merged'), 'nation') }}

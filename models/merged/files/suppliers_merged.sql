@@ -1,15 +1,1 @@
-with
-
-changes as (
-
-    {{ highwater.changes_to_take_in(ref('suppliers_changes'), 'suppliers') }}
-
-),
-
-latest as (
-
-    {{ highwater.latest_change_per_key('changes', 'suppliers', this) }}
-
-)
-
-select * from latest
+{{ highwater.base_rows(ref('suppliers_changes'), 'suppliers') }}

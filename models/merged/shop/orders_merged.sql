@@ -1,15 +1,1 @@
-with
-
-changes as (
-
-    {{ highwater.changes_to_take_in(ref('orders_changes'), 'orders', ref('shop_publications')) }}
-
-),
-
-latest as (
-
-    {{ highwater.latest_change_per_key('changes', 'orders', this) }}
-
-)
-
-select * from latest
+{{ highwater.base_rows(ref('orders_changes'), 'orders', ref('shop_publications')) }}

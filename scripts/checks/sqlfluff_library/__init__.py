@@ -103,6 +103,12 @@ def _sources(declared):
         yield f"{declared['name']}.{table['name']}", {**entry, "config": table.get("config") or {}}
 
 
+def _source(feed, table):
+    """Return the raw table of a feed, which is called like the feed, and let the model read it."""
+    _context["model"].sources = [[feed, table]]
+    return RelationEmulator(feed)
+
+
 def _load_macros(context):
     """Put the project's macros into the context, private ones too, which sqlfluff's own loader leaves out."""
     jinja = Environment(extensions=["jinja2.ext.do"], keep_trailing_newline=True)
@@ -134,8 +140,7 @@ _context = {
     "fromjson": json.loads,
     "project_name": "highwater",
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
-    # a feed's raw table is called like the feed
-    "source": lambda source_name, table: RelationEmulator(source_name),
+    "source": _source,
     "is_incremental": lambda: BUILD != "first",
     "run_query": _answer,
     "var": lambda name, default=None: default,

@@ -1,25 +1,3 @@
-{%- set arriving = highwater.arriving_batches('<< entity >>', [
+{{ highwater.change_log('<< entity >>', [
     ref('stg_<< feed >>__<< entity >>_changes'),
-]) -%}
-
-with
-
-arrivals as (
-
-    {{ highwater.new_arrivals(arriving) }}
-
-),
-
-standing as (
-
-    {{ highwater.standing_changes('arrivals', arriving) }}
-
-),
-
-judged as (
-
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
-
-)
-
-select * from judged
+]) }}

@@ -1,15 +1,1 @@
-with
-
-changes as (
-
-    {{ highwater.changes_to_take_in(ref('<< entity >>_changes'), '<< entity >>') }}
-
-),
-
-latest as (
-
-    {{ highwater.latest_change_per_key('changes', '<< entity >>', this) }}
-
-)
-
-select * from latest
+{{ highwater.base_rows(ref('<< entity >>_changes'), '<< entity >>') }}

@@ -1,0 +1,7 @@
+{%- macro dms_changes(records, entity) -%}
+    {%- set source = highwater._source_of_model(entity) -%}
+    {%- set parsed = highwater.dms_records('records', source.feed, source.table, entity) -%}
+    {#- without supplemental logging, images carry the columns that changed -#}
+    {%- set has_present = highwater.feed_setting(source.feed, 'no_supplement') is not none -%}
+    {{ highwater.staged_changes(records, source, entity, parsed, has_present=has_present, has_old_key=true, has_place=true) }}
+{%- endmacro -%}

@@ -212,6 +212,17 @@ def added(project, text, feed="debezium_shop", format="debezium-json", connector
     return list(add_tables(feed, project / "schema.sql", format, settings, None, **options))
 
 
+def test_ten_columns_cost_at_most_sixty_lines_in_stubs_and_one_declaration(project):
+    columns = [f"column_{n} varchar(20) comment '{'What somebody typed into a field, ' * 2}'" for n in range(9)]
+    added(project, "create table lean (id bigint primary key)", connector="mysql")  # the feed's own lines
+    before = {path: len(path.read_text().splitlines()) for path in project.glob("models/**/*.*")}
+    added(project, f"create table wide (id bigint primary key comment 'Its number.', {', '.join(columns)})")
+    after = {path: len(path.read_text().splitlines()) for path in project.glob("models/**/*.*")}
+    lines = {path.name: count - before.get(path, 0) for path, count in after.items() if count != before.get(path)}
+    assert sum(lines.values()) <= 60 and "wide.yml" in lines, lines
+    assert len(lines) == 6 and max(count for name, count in lines.items() if name.endswith(".sql")) <= 5, lines
+
+
 def test_tables_are_added_once_and_compared_then(project):
     first = added(project, POSTGRESQL)
     assert [(each.table, each.outcome) for each in first] == [

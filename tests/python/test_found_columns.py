@@ -1,0 +1,165 @@
+"""Columns that delivered files tell, of every family of formats: from their schema, else from their values."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from highwater.errors import UsageError
+from highwater.feeds import _feed, declared_feeds
+from highwater.found_columns import found_in_files
+
+PROJECT = Path(__file__).parents[2]
+
+
+def found(feed, table):
+    columns, notes = found_in_files(feed, table)
+    return {c.field: c.data_type + (f"[{c.unit}]" if c.unit else "") for c in columns.columns}, columns.key, notes
+
+
+def delivered(tmp_path, monkeypatch, format, files, **settings):
+    """Deliver files of a table `t`, and return their feed."""
+    monkeypatch.setenv("HIGHWATER_LANDING", str(tmp_path))
+    for number, (name, content) in enumerate(files.items()):
+        path = tmp_path / "feed_t/t" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        os.utime(path, (number, number))
+    return _feed("test", "feed_t", {"format": format, **settings}, {"t": "t"})
+
+
+@pytest.mark.parametrize(
+    "feed, table, types, key",
+    [
+        (
+            "datastream_hr",
+            "employees",
+            "employee_id bigint, name string, salary decimal(20,4), hired_on date, badge binary, is_active boolean, "
+            "rating double, starts_at string, phones string, seen_at timestamp, updated_at timestamp",
+            ["employee_id"],
+        ),
+        (
+            "dms_stock",
+            "stock_levels",
+            "warehouse string, sku string, quantity bigint, price decimal(12,2), is_open boolean, picture binary, "
+            "counted_at timestamp_ntz, volume double",
+            [],
+        ),
+        (
+            "datastream_crm",
+            "contacts",
+            "id bigint, name string, credit string, photo string, born_on timestamp_ntz, seen_at timestamp_ntz",
+            ["id"],
+        ),
+        ("arcion_tpch", "region", "r_comment string, r_name string, r_regionkey string", []),
+    ],
+)
+def test_the_examples_tell_their_columns(feed, table, types, key, monkeypatch):
+    monkeypatch.chdir(PROJECT)
+    assert found(declared_feeds()[feed], table)[:2] == (dict(each.split() for each in types.split(", ")), key)
+
+
+def column(name, kind, semantic=None, **parameters):
+    told = {"field": name, "type": kind, "optional": True}
+    return (
+        told
+        | ({"name": semantic, "version": 1} if semantic else {})
+        | ({"parameters": parameters} if parameters else {})
+    )
+
+
+CONNECT = [
+    column("id", "int64"),
+    column("total", "bytes", "org.apache.kafka.connect.data.Decimal", scale="2", **{"connect.decimal.precision": "12"}),
+    column("loose", "struct", "io.debezium.data.VariableScaleDecimal"),
+    column("at", "int64", "io.debezium.time.MicroTimestamp"),
+    column("seen", "string", "io.debezium.time.ZonedTimestamp"),
+    column("day", "int32", "io.debezium.time.Date"),
+    column("hour", "int64", "io.debezium.time.MicroTime"),
+    column("what", "string", "io.debezium.data.Json"),
+    column("photo", "bytes"),
+    column("tags", "array"),
+    column("open", "boolean"),
+    column("small", "int16"),
+]
+OF_CONNECT = {
+    "id": "bigint", "total": "decimal(12,2)", "loose": "string", "at": "timestamp_ntz[micros]", "seen": "timestamp",
+    "day": "date", "hour": "string", "what": "string", "photo": "binary", "tags": "string", "open": "boolean",
+    "small": "smallint",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["envelope", "flattened"])
+def test_a_schema_of_connect_tells_types_and_units(form, tmp_path, monkeypatch):
+    row = {"id": 1, "total": "AQ==", "at": 5, "day": 3}
+    if form == "envelope":
+        schema = {"fields": [{"field": name, "type": "struct", "fields": CONNECT} for name in ("before", "after")]}
+        payload = {"op": "c", "before": None, "after": row, "source": {"table": "t"}}
+    else:
+        schema, payload = {"fields": [*CONNECT, column("__op", "string")]}, row | {"__op": "c", "__deleted": "false"}
+    text = json.dumps({"schema": schema, "payload": payload})
+    feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": text}, connector="postgresql", form=form)
+    assert found(feed, "t") == (OF_CONNECT, [], [])
+
+
+SEEN = {
+    "whole": ([1, -2, None], "bigint", None),
+    "large": ([2**63, 1], "decimal(38,0)", "at most 0 digits"),
+    "larger": ([10**40], "string", "more than a decimal holds"),
+    "part": ([1, 2.25, 3.5], "decimal(38,2)", "at most 2 digits"),
+    "yes": ([True, False], "boolean", None),
+    "mixed": ([1, "a"], "string", None),
+    "day": (["2026-01-02"], "date", None),
+    "local": (["2026-01-02T03:04:05.123", "2026-01-02 03:04"], "timestamp_ntz", None),
+    "moment": (["2026-01-02T03:04:05Z", "2026-01-02T03:04:05+02:00"], "timestamp", None),
+    "half a moment": (["2026-01-02T03:04:05Z", "2026-01-02"], "string", None),
+    "text of numbers": (["1.00", "2"], "string", "numbers as texts"),
+    "zeros": (["007"], "string", None),
+    "list": ([[1]], "string", None),
+    "nothing": ([None], "string", "no value in these records"),
+}
+
+
+def test_values_tell_a_type_that_holds_all_of_them(tmp_path, monkeypatch):
+    lines = []
+    for number in range(3):
+        row = {name: values[number] for name, (values, _, _) in SEEN.items() if number < len(values)}
+        lines.append(json.dumps(row | {"datastream_metadata": {"change_type": "INSERT"}}))
+    types, key, notes = found(delivered(tmp_path, monkeypatch, "datastream-json", {"a.json": "\n".join(lines)}), "t")
+    assert types == {name: told for name, (_, told, _) in SEEN.items()} and key == []
+    for name, (_, _, words) in SEEN.items():
+        about = [note for note in notes if note.startswith(f"{name} ")]
+        assert (words in about[0]) if words else about == [], (name, about)
+
+
+def test_headers_tell_names_and_what_dms_puts_beside_them_is_no_column(tmp_path, monkeypatch):
+    text = "Op,at,id,op,price,code\nI,2026-01-01 00:00:00,1,x,1.50,007\nU,2026-01-01 00:00:00,2,y,2,1\n"
+    feed = delivered(tmp_path, monkeypatch, "dms-csv", {"a.csv": text}, header=True, timestamp_column="at")
+    types, _, notes = found(feed, "t")
+    assert types == {"id": "bigint", "op": "string", "price": "decimal(38,2)", "code": "string"}
+    assert notes == ["price has at most 2 digits behind the point in these records; the source may have more"]
+
+
+def test_the_newest_files_come_first_and_damaged_ones_are_left_to_landing(tmp_path, monkeypatch):
+    def line(**row):
+        return json.dumps(row | {"datastream_metadata": {}}) + "\n"
+
+    files = {"a.json": line(old=1), "b.json.gz": b"no gzip", "c.json": line(new=1) * 1000 + "{ no json\n"}
+    feed = delivered(tmp_path, monkeypatch, "datastream-json", files)
+    assert found(feed, "t")[0] == {"new": "bigint"}
+    (tmp_path / "feed_t/t/c.json").write_text(line(new=1) + "{ no json\n")
+    os.utime(tmp_path / "feed_t/t/c.json", (9, 9))
+    assert list(found(feed, "t")[0]) == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    "format, files, settings, words",
+    [
+        ("dms-csv", {"a.csv": "I,1,x\n"}, {}, "its files do not name them. Say them with --columns"),
+        ("datastream-json", {}, {}, "no record of it is delivered yet"),
+        ("changelog", {}, {}, "highwater extract feed_t.t --enable declares a table"),
+    ],
+)
+def test_what_tells_nothing_is_a_sentence(format, files, settings, words, tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=words):
+        found_in_files(delivered(tmp_path, monkeypatch, format, files, **settings), "t")

@@ -586,19 +586,18 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     from highwater.add_table import STAGING, add_table, split_name
     from highwater.columns import parse_columns
     from highwater.feeds import declared_feeds
+    from highwater.new_feed import check_feed
 
-    given = _settings_given(settings)
-    _refuse_other_settings(table, form, given)
+    given, (feed, name) = _settings_given(settings), split_name(table)
+    check_feed(feed, form, given)
     if ddl:
         if key or columns or without_key or history:
             raise UsageError("--ddl says key and columns; leave --key, --columns, --without-key and --history out.")
-        feed, name = split_name(table)
         _tell_additions(feed, ddl, form, given, dialect, source_table or name, name)
         return
     written = add_table(table, key, columns, form, given, without_key, history=history, source_table=source_table)
     for path in written:
         click.echo(f"wrote {path}")
-    feed, name = split_name(table)
     system = feed.partition("_")[2]
     if any(path.name == f"{system}_{name}_changes.sql" for path in written):
         click.echo(f"A model called {name} is there already, so this table is {system}_{name}.")
@@ -622,8 +621,10 @@ def add_tables_command(feed, ddl, dialect, form, settings):
 
     What is there already is compared with the file, and never overwritten.
     """
+    from highwater.new_feed import check_feed
+
     given = _settings_given(settings)
-    _refuse_other_settings(f"{feed}.", form, given)
+    check_feed(feed, form, given)
     _tell_additions(feed, ddl, form, given, dialect)
 
 
@@ -681,21 +682,6 @@ def _settings_given(settings) -> dict[str, str]:
         if not equals or not value:
             raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
     return {name: value for name, _, value in pairs}
-
-
-def _refuse_other_settings(table: str, form: str | None, settings: dict[str, str]) -> None:
-    """Refuse what a feed that is declared already would not take over."""
-    from highwater.add_table import as_yaml_reads_it
-    from highwater.feeds import declared_feeds
-
-    feed = declared_feeds().get(table.partition(".")[0])
-    given = {name: as_yaml_reads_it(value) for name, value in settings.items()} | ({"format": form} if form else {})
-    for name, value in given.items() if feed else ():
-        if feed.settings.get(name) != value:
-            raise UsageError(
-                f"the feed {feed.name} is declared already, with {name} {feed.settings.get(name)!r}, not {value!r}. "
-                f"Edit its settings in models/staging/{feed.name}/, or leave --format and --setting out."
-            )
 
 
 def main() -> None:

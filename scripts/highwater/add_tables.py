@@ -102,7 +102,9 @@ def add_tables(
     tables = tables_of_ddl(ddl, dialect)
     if only is not None:
         names = ", ".join(table.name for table in tables)
-        tables = [table for table in tables if only.lower() in _names_of(table)]
+        # letter by letter where there is one: Customers and customers are two tables
+        exact = [table for table in tables if only in (table.name, whole_name(table))]
+        tables = exact or [table for table in tables if only.lower() in _names_of(table)]
         if not tables:
             raise UsageError(f"{ddl} creates no table {only!r}; it creates: {names}.")
     seen = set()
@@ -110,9 +112,11 @@ def add_tables(
         name = f"{feed}.{inside or name_inside(table.name)}"
         try:
             if name in seen:
+                another = name_inside(whole_name(table))
+                another += "_2" if f"{feed}.{another}" in seen else ""
                 raise UsageError(
                     f"a table before it in {ddl} has its name inside the project. Give it another one: highwater "
-                    f"add-table {feed}.{name_inside(whole_name(table))} --source-table {in_shell(whole_name(table))} "
+                    f"add-table {feed}.{another} --source-table {in_shell(whole_name(table))} "
                     f"--ddl {in_shell(str(ddl))}"
                 )
             seen.add(name)

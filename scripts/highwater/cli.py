@@ -107,7 +107,7 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
 
 def _tell_landed(feed, landed) -> list[str]:
     """Print what became of a feed; return what to do about its files that have changed."""
-    from highwater.add_table import declaring
+    from highwater.deliveries import declaring_another, undeclared
     from highwater.landing import changed_file
 
     if landed.files:
@@ -120,15 +120,11 @@ def _tell_landed(feed, landed) -> list[str]:
     for what_to_do in changed:
         click.echo(f"warning: {what_to_do}", err=True)
     for folder in landed.undeclared:
-        click.echo(
-            f"warning: {feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
-            f"Declare it with: {declaring(feed.name, folder)}",
-            err=True,
-        )
+        click.echo(f"warning: {undeclared(feed, folder)}", err=True)
     for name, (table, first) in landed.second.items():
         click.echo(
             f"warning: {feed.name}: records of the table {_in_words(table)} are in unassigned_records, for "
-            f"{_in_words(first)} has its name. Declare it with: {declaring(feed.name, name)}",
+            f"{_in_words(first)} has its name. Declare it with: {declaring_another(feed, name)}",
             err=True,
         )
     return changed
@@ -585,6 +581,7 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     """
     from highwater.add_table import STAGING, add_table, split_name
     from highwater.columns import parse_columns
+    from highwater.deliveries import what_is_next
     from highwater.feeds import declared_feeds
     from highwater.new_feed import check_feed
 
@@ -605,9 +602,11 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
         if column.is_numbered:
             click.echo(f"The column {column.field!r} is called {column.name}: another one has the name without number.")
     sources = next((path for path in written if path.name == f"_{feed}__sources.yml"), None)
-    if sources and STAGING[declared_feeds()[feed].format].by_table:
+    declared = declared_feeds()[feed]
+    if sources and STAGING[declared.format].by_table:
         click.echo(f"Files without a header: `columns` of {sources} has to name all columns in the order of the files.")
-    click.echo("Now deliver files and run: highwater build")
+    # a history is of what is delivered already
+    click.echo(what_is_next(declared, [name]) if sources else "Now: highwater build")
 
 
 @commands.command("add-tables")
@@ -658,6 +657,8 @@ def remove_table_command(table, drop_data):
 
 def _tell_additions(feed, ddl, form, given, dialect, only=None, inside=None) -> None:
     from highwater.add_tables import add_tables
+    from highwater.deliveries import folder_of, has_own_folders, what_is_next
+    from highwater.feeds import declared_feeds
     from highwater.query import show_table
 
     additions = []
@@ -665,13 +666,21 @@ def _tell_additions(feed, ddl, form, given, dialect, only=None, inside=None) -> 
         additions.append(addition)
         if sys.stderr.isatty():
             click.echo(f"{addition.table}", err=True)
-    rows = [(each.table, each.columns, ", ".join(each.key), each.outcome) for each in additions]
-    show_table(["table", "columns", "key", "wrote"], rows)
+    rows = [[each.table, each.columns, ", ".join(each.key), each.outcome] for each in additions]
+    titles, declared = ["table", "columns", "key", "wrote"], declared_feeds().get(feed)
+    tables = [each.table.partition(".")[2] for each in additions if not each.refused]
+    if declared and has_own_folders(declared, tables):
+        titles.append("files go into")
+        for row, each in zip(rows, additions, strict=True):
+            row.append("" if each.refused else folder_of(declared, each.table.partition(".")[2]))
+    show_table(titles, rows)
     for each in additions:
         for note in each.notes:
             click.echo(f"{each.table}: {printable(note)}", err=True)
-    added = sum(bool(each.written) for each in additions)
-    click.echo(f"{added:,} of {len(additions):,} tables added." + (" Now: highwater build" if added else ""))
+    added = [each.table.partition(".")[2] for each in additions if each.written]
+    click.echo(
+        f"{len(added):,} of {len(additions):,} tables added." + (f" {what_is_next(declared, added)}" if added else "")
+    )
     if refused := sum(each.refused for each in additions):
         raise CheckError(f"{refused:,} not added; the lines above say why.")
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,8 +12,11 @@ import pytest
 from highwater.add_tables import add_tables, dialect_of, found_columns
 from highwater.columns import TYPE, parse_columns
 from highwater.ddl import tables_of_ddl
+from highwater.deliveries import undeclared
 from highwater.errors import UsageError
+from highwater.feeds import declared_feeds
 from highwater.source_types import source_type
+from test_commands import run
 from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
@@ -272,6 +276,74 @@ def test_tables_of_one_name_in_two_schemas(project):
     assert "data_type: bigint" in log
     sources = (project / "models/staging/debezium_shop/_debezium_shop__sources.yml").read_text()
     assert "source_table: archive.orders" in sources
+
+
+def test_tables_that_differ_in_letters_only_are_two(project):
+    """Each of them gets its own columns, and the command that is told for the second one works."""
+    text = 'create table "Customers" (id int primary key); create table customers (id bigint primary key);'
+    first, second = added(project, text)
+    assert first.outcome == "10 files" and second.refused
+    told = re.search("highwater (add-table .*)", second.notes[0])[1]
+    assert told.startswith("add-table debezium_shop.customers_2 --source-table customers --ddl")
+    result = run(*shlex.split(told), cwd=project)
+    assert result.returncode == 0, result.stderr
+    assert "data_type: bigint" in (project / "models/changes/shop/customers_2_changes.yml").read_text()
+    feed = declared_feeds()["debezium_shop"]
+    assert feed.source_tables == {"customers": "Customers", "customers_2": "customers"}
+
+
+def test_where_files_go_is_said_where_folders_are_not_called_like_tables(project):
+    """A folder tells its table letter by letter; where all are called like their tables, one line says it."""
+    debezium = ["--format", "debezium-json", "--setting", "connector=postgresql"]
+    (project / "schema.sql").write_text(
+        'create table "Customers" (id int primary key); create table parts (id int primary key);'
+    )
+    said = run("add-tables", "debezium_shop", "--ddl", "schema.sql", *debezium, cwd=project).stdout
+    assert re.search(r"debezium_shop.customers .* landing/debezium_shop/Customers/ *\n", said), said
+    assert re.search(r"debezium_shop.parts .* landing/debezium_shop/parts/ *\n", said), said
+    next_one = (
+        "Now deliver the files of each table into its folder, letter by letter, of landing/debezium_shop/ and run"
+    )
+    assert f"2 of 2 tables added. {next_one}: highwater build" in said
+    said = run("add-tables", "debezium_shop", "--ddl", "schema.sql", cwd=project).stdout
+    assert "landing/debezium_shop/Customers/" in said and said.endswith("0 of 2 tables added.\n")
+
+    said = run("add-table", "debezium_shop.big", "--source-table", "BIG", "--key", "id:int", cwd=project).stdout
+    assert said.endswith("Now deliver files into landing/debezium_shop/BIG/ and run: highwater build\n")
+    (project / "schema.sql").write_text("create table a (id int primary key); create table b (id int primary key);")
+    said = run("add-tables", "debezium_bar", "--ddl", "schema.sql", *debezium, cwd=project).stdout
+    assert "files go into" not in said
+    assert "Now deliver the files of each table into landing/debezium_bar/<table>/ and run: highwater build" in said
+    in_records = [*debezium, "--setting", "layout=records"]
+    said = run("add-tables", "debezium_pub", "--ddl", "schema.sql", *in_records, cwd=project).stdout
+    assert "Now deliver files into landing/debezium_pub/ and run: highwater build" in said
+    said = run("add-tables", "changelog_db", "--ddl", "schema.sql", "--format", "changelog", cwd=project).stdout
+    assert "Now: highwater extract changelog_db.TABLE --enable" in said
+
+
+def test_a_folder_that_differs_in_letters_only_is_told_the_declared_one(project):
+    added(project, 'create table "Customers" (id int primary key); create table "Größe" (id int primary key);')
+    feed = declared_feeds()["debezium_shop"]
+    own = "is no declared table of the feed; its files are not read. "
+    for folder, meant, another in (
+        ("customers", "customers go into debezium_shop/Customers/", "customers_2 --source-table customers"),
+        ("CUSTOMERS", "customers go into debezium_shop/Customers/", "customers_2 --source-table CUSTOMERS"),
+        # as macOS writes an ö
+        ("Gro\u0308ße", "gr_e go into debezium_shop/Größe/", "gro_e --source-table 'Gro\u0308ße'"),
+    ):
+        assert undeclared(feed, folder) == (
+            f"debezium_shop/{folder}/ {own}Folders tell tables letter by letter, and the files of the declared table "
+            f"{meant}: deliver them there. If they are those of another table: highwater add-table "
+            f"debezium_shop.{another}"
+        )
+    # another table's folder, whose name inside the project is taken
+    assert undeclared(feed, "customers!") == (
+        f"debezium_shop/customers!/ {own}Declare it with: highwater add-table debezium_shop.customers_2 "
+        "--source-table 'customers!'"
+    )
+    told = undeclared(feed, "customers").partition("another table: highwater ")[2]
+    result = run(*shlex.split(told), "--key", "id:int", cwd=project)
+    assert result.returncode == 0, result.stderr
 
 
 def test_hostile_names_and_comments_reach_no_jinja(project):

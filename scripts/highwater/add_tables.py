@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from highwater.add_table import FoundColumns, add_table, declared_columns, name_inside
-from highwater.columns import named_columns, what_is_wrong
+from highwater.columns import Column, named_columns, what_is_wrong
 from highwater.ddl import DdlTable, tables_of_ddl
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds
@@ -173,11 +173,21 @@ def differences(entity: str, found: FoundColumns) -> list[str]:
     lines = [f"{field} {column.data_type} is not declared" for field, column in sought.items() if field not in declared]
     lines += [f"{field} is declared and not in the DDL" for field in declared if field not in sought]
     lines += [
-        f"{field} is declared as {declared[field].data_type}, and the DDL says {column.data_type}"
+        f"{field} is declared as {_type_of(declared[field])}, and the DDL says {_type_of(column)}"
         for field, column in sought.items()
-        if field in declared and declared[field].data_type != column.data_type
+        if field in declared and _differ(declared[field], column)
     ]
     names = [column.name for column in columns if column.name in key]
     if names and sorted(names) != sorted(column.name for column in found.key_columns):
         lines.append(f"its key is declared as {', '.join(key)}, and the DDL says {', '.join(found.key)}")
     return lines
+
+
+def _differ(declared: Column, found: Column) -> bool:
+    # where the DDL tells no unit, a declared one is what somebody knows better
+    return declared.data_type != found.data_type or found.unit not in (None, declared.unit)
+
+
+def _type_of(column: Column) -> str:
+    """Return the type of a column with its unit, as `--columns` takes it."""
+    return column.data_type + (f"[{column.unit}]" if column.unit else "")

@@ -243,6 +243,30 @@ def test_tables_are_added_once_and_compared_then(project):
     assert files == {path: path.read_bytes() for path in project.glob("models/**/*.*")}, "nothing is overwritten"
 
 
+def test_units_are_compared_where_the_ddl_tells_them(project):
+    """What it tells none of may be declared by somebody who knows better."""
+    text = "create table a (id int primary key, at timestamp(3), seen timestamp, zoned timestamptz, day date);"
+    (first,) = added(project, text)
+    assert first.outcome == "10 files"
+    log = project / "models/changes/shop/a_changes.yml"
+    declared = log.read_text()
+    assert declared.count("unit: millis") == declared.count("unit: micros") == 1
+    by_hand = declared.replace("unit: millis", "unit: nanos").replace("config: {meta: {unit: micros}}", "config: {}")
+    log.write_text(re.sub("(name: day\n.*)", r"\1\n        config: {meta: {unit: millis}}", by_hand))
+    assert all(f"unit: {unit}" in log.read_text() for unit in ("millis", "nanos")) and "micros" not in log.read_text()
+    (again,) = added(project, text)
+    assert again.notes == [
+        "at is declared as timestamp_ntz[nanos], and the DDL says timestamp_ntz[millis]",
+        "seen is declared as timestamp_ntz, and the DDL says timestamp_ntz[micros]",
+    ]
+    (again,) = added(project, text.replace("at timestamp(3)", "at timestamptz"))
+    assert again.notes[0] == "at is declared as timestamp_ntz[nanos], and the DDL says timestamp"
+    sources = project / "models/staging/debezium_shop/_debezium_shop__sources.yml"
+    sources.write_text(sources.read_text().replace("connector:", "times: isostring\n          connector:"))
+    (again,) = added(project, text)
+    assert again.outcome == "as it was"
+
+
 def test_a_table_without_a_key_does_not_keep_the_others_from_being_added(project):
     keyless, other = added(project, "create table a (x int); create table b (x int primary key);")
     assert keyless.refused and "no primary key in line 1" in keyless.notes[0] and "--without-key" in keyless.notes[0]

@@ -554,9 +554,9 @@ DDL = "DDL of the database: what it dumps (pg_dump --schema-only, mysqldump --no
 
 @commands.command("add-table")
 @click.argument("table", metavar="FEED.TABLE")
-@click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row.")
+@click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row; with --ddl by name alone.")
 @click.option("--columns", metavar="NAME:TYPE,…", help="The other columns.")
-@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Both from this. {DDL}")
+@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"All of it from this. {DDL}")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
 @click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
 @click.option(
@@ -588,9 +588,11 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     given, (feed, name) = _settings_given(settings), split_name(table)
     check_feed(feed, form, given)
     if ddl:
-        if key or columns or without_key or history:
-            raise UsageError("--ddl says key and columns; leave --key, --columns, --without-key and --history out.")
-        _tell_additions(feed, ddl, form, given, dialect, source_table or name, name)
+        if columns or history:
+            raise UsageError("--ddl says the columns; leave --columns and --history out.")
+        if key and without_key:
+            raise UsageError("--without-key and --key exclude each other.")
+        _tell_additions(feed, ddl, form, given, dialect, source_table or name, name, key, without_key)
         return
     written = add_table(table, key, columns, form, given, without_key, history=history, source_table=source_table)
     for path in written:
@@ -655,14 +657,14 @@ def remove_table_command(table, drop_data):
         click.echo(f"{path} describes it beside others; take its entry out.", err=True)
 
 
-def _tell_additions(feed, ddl, form, given, dialect, only=None, inside=None) -> None:
+def _tell_additions(feed, ddl, form, given, dialect, *of_one) -> None:
     from highwater.add_tables import add_tables
     from highwater.deliveries import folder_of, has_own_folders, what_is_next
     from highwater.feeds import declared_feeds
     from highwater.query import show_table
 
     additions = []
-    for addition in add_tables(feed, ddl, form, given, dialect, only, inside):
+    for addition in add_tables(feed, ddl, form, given, dialect, *of_one):
         additions.append(addition)
         if sys.stderr.isatty():
             click.echo(f"{addition.table}", err=True)

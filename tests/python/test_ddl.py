@@ -273,6 +273,43 @@ def test_a_table_without_a_key_does_not_keep_the_others_from_being_added(project
     assert other.outcome == "10 files"
 
 
+def test_the_command_that_is_told_for_a_table_without_a_key_adds_it(project):
+    """Of the first table of a feed it has the format too; its columns keep what the DDL says of them."""
+    text = 'create table "A B" (x int, y timestamp); create table c (x int, Y int, "p,q" int);'
+    (project / "schema.sql").write_text(text)
+    new = ["--format", "debezium-json", "--setting", "connector=postgresql", "--dialect", "postgresql"]
+    result = run("add-tables", "debezium_shop", "--ddl", "schema.sql", *new, cwd=project)
+    assert result.returncode == 1 and not (project / "models/staging").exists(), result.stderr
+    told = re.findall(r"highwater (add-table .* --without-key) ", result.stderr)
+    assert told == [
+        "add-table debezium_shop.a_b --source-table 'A B' --ddl schema.sql --dialect postgresql "
+        "--format debezium-json --setting connector=postgresql --without-key",
+        "add-table debezium_shop.c --ddl schema.sql --dialect postgresql --format debezium-json "
+        "--setting connector=postgresql --without-key",
+    ]
+    result = run(*shlex.split(told[0]), cwd=project)
+    assert result.returncode == 0, result.stderr
+    log = (project / "models/changes/shop/a_b_changes.yml").read_text()
+    assert "key: []" in log and "unit: micros" in log
+    assert not list(project.glob("models/merged/**/a_b*"))
+    for key, words in {
+        "x:int": "Names alone",
+        "z": "'z' is no column of it. Its columns are: x, y, p,q",
+        "x,X": "each once",
+        "": "",
+    }.items():
+        result = run("add-table", "debezium_shop.c", "--ddl", "schema.sql", "--key", key, cwd=project)
+        assert result.returncode == 1 and words in result.stderr, result.stderr
+    one = [*shlex.split(told[1])[:-1], "--key", 'X,"p,q"']
+    result = run(*one, cwd=project)
+    assert result.returncode == 0, result.stderr
+    assert "key: [x, p_q]" in (project / "models/changes/shop/c_changes.yml").read_text()
+    assert [each.outcome for each in added(project, text)] == ["as it was", "as it was"]
+    assert run(*one[:-1], "y", cwd=project).stderr.endswith("its key is declared as x, p_q, and --key says y\n")
+    both = run(*one, "--without-key", cwd=project)
+    assert both.returncode == 2 and "--without-key and --key exclude each other" in both.stderr
+
+
 def test_columns_of_files_without_a_header_are_in_the_order_of_the_table(project):
     (project / "schema.sql").write_text("create table b (x int, `K` int, y int, primary key (`K`));")
     (addition,) = add_tables("tungsten_shop", project / "schema.sql", "tungsten-csv", {"dialect": "mysql"}, None)

@@ -85,11 +85,12 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
         feeds from landing.
     Raises: what leaves nothing that the others could do either: Java has ended, or a disk is full.
     """
+    from highwater.deliveries import is_delivered_to, nothing_landed
     from highwater.formats import FORMATS
     from highwater.landing import land_all
     from highwater.tables import named
 
-    failures, newest, changed, idle = [], {}, [], []
+    failures, newest, changed, idle, empty = [], {}, [], [], []
     with contextlib.closing(land_all(spark, feeds.values())) as landings:
         for feed, landed in landings:
             if isinstance(landed, Exception):
@@ -99,9 +100,12 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
             newest[feed.name] = landed.newest
             changed += _tell_landed(feed, landed)
             if FORMATS[feed.format].is_delivered and not landed.files:
-                idle.append(feed.name)
+                is_empty = is_delivered_to(feed) and not any(landed.newest) and not landed.gone_back
+                (empty if is_empty else idle).append(feed)
     if idle:
-        click.echo(f"{named(idle)}: nothing new")
+        click.echo(f"{named([feed.name for feed in idle])}: nothing new")
+    if empty:
+        click.echo(f"{named([feed.name for feed in empty])}: no file has landed yet; {nothing_landed(empty)}")
     return newest, changed, failures
 
 
@@ -170,6 +174,7 @@ def build(hold, verbose, arguments):
     """
     from highwater import dbt, last_build, progress, publish, rejections
     from highwater.add_table import logged_tables
+    from highwater.deliveries import all_empty
     from highwater.landing import require_landing_folder
     from highwater.new_fields import add_new_fields
     from highwater.project import lease
@@ -181,6 +186,7 @@ def build(hold, verbose, arguments):
     rejections.check_thresholds()
     with lease("highwater build"):
         newest, changed, undecided = _land(session(), declared)
+        told_at_end = [] if undecided else [f"\n{words}" for words in all_empty([*declared.values()], newest)]
         for failure in undecided:  # told at the end too, behind what dbt says
             click.echo(f"warning: {failure}", err=True)
         undecided += changed
@@ -201,7 +207,7 @@ def build(hold, verbose, arguments):
                 f"Nothing has landed and nothing in the project has changed since the build of {last['at']} UTC; "
                 "dbt has nothing to do. To run it all the same: highwater dbt build"
             )
-            click.echo("\n" + last["summary"])
+            click.echo("\n".join(["", last["summary"], *told_at_end]))
             if undecided:
                 raise CheckError("\n".join(undecided))
             return
@@ -229,7 +235,7 @@ def build(hold, verbose, arguments):
         words, untold, counts = last_build.summary(
             session(), rejected, last if is_same else None, dbt.pending, bool(dbt.recorded)
         )
-        click.echo("\n" + words)
+        click.echo("\n".join(["", words, *told_at_end]))
         undecided += [*dbt.waiting.values(), *troubles, *untold]
         if undecided:
             raise CheckError("\n".join(undecided))

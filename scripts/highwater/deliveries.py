@@ -5,7 +5,9 @@ import unicodedata
 from highwater.add_table import declaring, name_inside
 from highwater.feeds import Feed
 from highwater.formats import FORMATS, TABLE_IN_FOLDERS
+from highwater.landings import Landing
 from highwater.printable import in_shell, printable
+from highwater.tables import named
 
 
 def folder_of(feed: Feed, table: str) -> str:
@@ -37,6 +39,38 @@ def where_files_go(feed: Feed, tables: list[str]) -> str:
     if has_own_folders(feed, tables):
         return f"the files of each table into its folder, letter by letter, of {printable(f'{feed.root}/{feed.name}/')}"
     return f"the files of each table into {printable(f'{feed.root}/{feed.name}')}/<table>/"
+
+
+def nothing_landed(feeds: list[Feed]) -> str:
+    """Return where to deliver the files of feeds of which nothing has ever landed; at least one is delivered."""
+    if len(feeds) == 1:
+        return f"deliver {where_files_go(feeds[0], [*feeds[0].tables])}"
+    return f"deliver their files into {printable(feeds[0].root)}/<feed>/"
+
+
+def all_empty(feeds: list[Feed], newest: dict[str, Landing]) -> list[str]:
+    """Return what to say at the end of a build when nothing has ever landed of what tables are made of, a line.
+
+    Arguments:
+        feeds: that are declared. newest: the newest landing of each; (0, 0): there is none.
+    """
+    of_tables = [feed for feed in feeds if feed.role != "export" and feed.tables]
+    if not of_tables or any(any(newest[feed.name]) for feed in of_tables):
+        return []
+    delivered = [feed for feed in of_tables if is_delivered_to(feed)]
+    if not delivered:
+        return [
+            "Nothing has landed yet, so every table is empty. Land it with highwater extract; then: highwater build"
+        ]
+    return [
+        f"Nothing has landed yet, so every table is empty. For {named([feed.name for feed in delivered])}, "
+        f"{nothing_landed(delivered)}; then: highwater build"
+    ]
+
+
+def is_delivered_to(feed: Feed) -> bool:
+    """Return whether tables are made of files that somebody delivers for a feed."""
+    return FORMATS[feed.format].is_delivered and feed.role != "export" and bool(feed.tables)
 
 
 def undeclared(feed: Feed, folder: str) -> str:

@@ -214,6 +214,14 @@ def add_table(
     return [*written, declaration, *(path for path, _ in models), write_logged_tables()]
 
 
+def is_known(feed: str, name: str, settings: dict[str, str]) -> bool:
+    """Return whether a table of a feed, or of another feed of its system, is declared, or is to be of exports."""
+    system = feed.partition("_")[2]
+    return _is_export(declared_feeds().get(feed), settings) or any(
+        Path(f"models/changes/{system}/{entity}_changes.sql").exists() for entity in (name, f"{system}_{name}")
+    )
+
+
 def split_name(table: str) -> tuple[str, str]:
     """Return feed and table of `<feed>.<table>`.
 

@@ -1,11 +1,12 @@
 """Declare the tables that a file of DDL creates: columns, types, units, keys and descriptions come from it."""
 
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from highwater.add_table import FoundColumns, add_table, declared_columns, name_inside
-from highwater.columns import named_columns, what_is_wrong
+from highwater.columns import Column, named_columns, what_is_wrong
 from highwater.ddl import DdlTable, tables_of_ddl
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds
@@ -80,6 +81,19 @@ def found_columns(table: DdlTable, dialect: str, format: str, settings: dict) ->
     return FoundColumns(named_columns(parts, comments=table.comments), table.key), doubts
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What the user says of all tables: the arguments of add_tables, and `wrote`, the database that wrote the DDL."""
+
+    ddl: Path
+    format: str | None
+    settings: dict[str, str]
+    dialect: str | None
+    wrote: str
+    key: str | None
+    without_key: bool
+
+
 def add_tables(
     feed: str,
     ddl: Path,
@@ -88,6 +102,8 @@ def add_tables(
     dialect: str | None,
     only: str | None = None,
     inside: str | None = None,
+    key: str | None = None,
+    without_key: bool = False,
 ) -> Iterator[Addition]:
     """Declare every table of a file of DDL that the feed does not have yet.
 
@@ -95,14 +111,17 @@ def add_tables(
         feed: its name. ddl: the file. format, settings: of a feed that is not declared yet.
         dialect: which database wrote the file; None: the feed says it. only: the one table to add, as the source
             calls it, in letters of any case; None: all. inside: the name that it gets; None: see name_inside.
+        key: `name,name`, the columns that identify its rows; None: the DDL says it. without_key: nothing does.
     Yields: what became of each, when it is done; what is there already is compared, and nothing of it is written.
     Raises: UsageError when the file cannot be read, or has no table of that name.
     """
-    dialect = dialect_of(feed, format, settings, dialect)
-    tables = tables_of_ddl(ddl, dialect)
+    given = _Given(ddl, format, settings, dialect, dialect_of(feed, format, settings, dialect), key, without_key)
+    tables = tables_of_ddl(ddl, given.wrote)
     if only is not None:
         names = ", ".join(table.name for table in tables)
-        tables = [table for table in tables if only.lower() in _names_of(table)]
+        # letter by letter where there is one: Customers and customers are two tables
+        exact = [table for table in tables if only in (table.name, whole_name(table))]
+        tables = exact or [table for table in tables if only.lower() in _names_of(table)]
         if not tables:
             raise UsageError(f"{ddl} creates no table {only!r}; it creates: {names}.")
     seen = set()
@@ -110,14 +129,15 @@ def add_tables(
         name = f"{feed}.{inside or name_inside(table.name)}"
         try:
             if name in seen:
+                another = name_inside(whole_name(table))
+                another += "_2" if f"{feed}.{another}" in seen else ""
                 raise UsageError(
-                    f"a table before it in {ddl} has its name inside the project. Give it another one: highwater "
-                    f"add-table {feed}.{name_inside(whole_name(table))} --source-table {in_shell(whole_name(table))} "
-                    f"--ddl {in_shell(str(ddl))}"
+                    f"a table before it in {ddl} has its name inside the project. Give it another one: "
+                    f"{_command(f'{feed}.{another}', whole_name(table), given)}"
                 )
             seen.add(name)
             called = whole_name(table) if only is not None and only.lower() == whole_name(table).lower() else table.name
-            yield _add(name, table, called, dialect, format, settings)
+            yield _add(name, table, called, given)
         except UsageError as error:
             yield Addition(name, len(table.columns), table.key, [], [f"not added: {error}"], True)
 
@@ -131,27 +151,63 @@ def _names_of(table: DdlTable) -> tuple[str, ...]:
     return table.name.lower(), name_inside(table.name), whole_name(table).lower()
 
 
-def _add(
-    name: str, table: DdlTable, called: str, dialect: str, format: str | None, settings: dict[str, str]
-) -> Addition:
+def _command(name: str, called: str, given: _Given) -> str:
+    """Return the command that adds one table of the file; `called` is what raw calls it."""
+    feed, _, inside = name.partition(".")
+    told = [] if called == inside else ["--source-table", called]
+    told += ["--ddl", str(given.ddl)] + (["--dialect", given.dialect] if given.dialect else [])
+    if given.format and feed not in declared_feeds():
+        told += ["--format", given.format]
+        for setting in given.settings.items():
+            told += ["--setting", "=".join(setting)]
+    return f"highwater add-table {name} {' '.join(map(in_shell, told))}"
+
+
+def _add(name: str, table: DdlTable, called: str, given: _Given) -> Addition:
     """Declare a table; `called` is what raw calls it."""
     feed, _, inside = name.partition(".")
     declared = declared_feeds().get(feed)
-    known, given = (declared.format, declared.settings) if declared else (format, settings)
-    found, doubts = found_columns(table, dialect, known, given)
+    known, settings = (declared.format, declared.settings) if declared else (given.format, given.settings)
+    found, doubts = found_columns(table, given.wrote, known, settings)
+    if given.key or given.without_key:
+        found = FoundColumns(found.columns, chosen_key(given.key, found.columns) if given.key else [])
     if declared and inside in declared.tables:
-        notes = differences(_entity(feed, inside), found)
+        notes = differences(_entity(feed, inside), found, "--key" if given.key else "the DDL")
         return Addition(name, len(found.columns), found.key, [], notes)
-    if not found.key:
+    if not found.key and not given.without_key:
         raise UsageError(
-            f"it has no primary key in line {table.line}. Say what identifies a row, or that nothing does: "
-            f"highwater add-table {name} with --key and --columns, or --without-key"
+            f"it has no primary key in line {table.line}. Where nothing identifies a row it gets a log and no merged "
+            f"table: {_command(name, called, given)} --without-key   (where columns do, --key NAME,… in its place)"
         )
-    source_table = None if called == inside else called
     written = add_table(
-        name, format=None if declared else format, settings=settings, source_table=source_table, found=found
+        name,
+        format=None if declared else given.format,
+        settings=given.settings,
+        without_key=given.without_key,
+        source_table=None if called == inside else called,
+        found=found,
     )
     return Addition(name, len(found.columns), found.key, written, doubts)
+
+
+def chosen_key(key: str, columns: list[Column]) -> list[str]:
+    """Return the fields of a key that is given by names, as the source has them.
+
+    Arguments:
+        key: `name,name`; one that holds a comma stands in double quotes. Letters of any case do where one column is
+            meant.
+    Raises: UsageError naming what is no column.
+    """
+    fields, chosen = [column.field for column in columns], []
+    for name in next(csv.reader([key], skipinitialspace=True), []):
+        alike = [name] if name in fields else [field for field in fields if field.lower() == name.strip().lower()]
+        if len(alike) != 1:
+            hint = " Names alone, for the DDL has the types." if ":" in name else ""
+            raise UsageError(f"--key: {name!r} is no column of it.{hint} Its columns are: {', '.join(fields)}")
+        chosen += alike
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise UsageError(f"--key {key!r} must name one column or more, each once.")
+    return chosen
 
 
 def _entity(feed: str, table: str) -> str:
@@ -162,18 +218,29 @@ def _entity(feed: str, table: str) -> str:
     return next(entity for entity, sources in logged_tables() if (feed, in_raw) in sources)
 
 
-def differences(entity: str, found: FoundColumns) -> list[str]:
-    """Return what DDL says otherwise than the declaration of an entity, a sentence each."""
+def differences(entity: str, found: FoundColumns, key_from: str = "the DDL") -> list[str]:
+    """Return what DDL says otherwise than the declaration of an entity, a sentence each; `key_from` says the key."""
     columns, key = declared_columns(entity)
     declared, sought = {c.field: c for c in columns}, {c.field: c for c in found.columns}
     lines = [f"{field} {column.data_type} is not declared" for field, column in sought.items() if field not in declared]
     lines += [f"{field} is declared and not in the DDL" for field in declared if field not in sought]
     lines += [
-        f"{field} is declared as {declared[field].data_type}, and the DDL says {column.data_type}"
+        f"{field} is declared as {_type_of(declared[field])}, and the DDL says {_type_of(column)}"
         for field, column in sought.items()
-        if field in declared and declared[field].data_type != column.data_type
+        if field in declared and _differ(declared[field], column)
     ]
     names = [column.name for column in columns if column.name in key]
-    if names and sorted(names) != sorted(column.name for column in found.key_columns):
-        lines.append(f"its key is declared as {', '.join(key)}, and the DDL says {', '.join(found.key)}")
+    # what the DDL has no key for may have been given one
+    if found.key and names and sorted(names) != sorted(column.name for column in found.key_columns):
+        lines.append(f"its key is declared as {', '.join(key)}, and {key_from} says {', '.join(found.key)}")
     return lines
+
+
+def _differ(declared: Column, found: Column) -> bool:
+    # where the DDL tells no unit, a declared one is what somebody knows better
+    return declared.data_type != found.data_type or found.unit not in (None, declared.unit)
+
+
+def _type_of(column: Column) -> str:
+    """Return the type of a column with its unit, as `--columns` takes it."""
+    return column.data_type + (f"[{column.unit}]" if column.unit else "")

@@ -85,11 +85,12 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
         feeds from landing.
     Raises: what leaves nothing that the others could do either: Java has ended, or a disk is full.
     """
+    from highwater.deliveries import is_delivered_to, nothing_landed
     from highwater.formats import FORMATS
     from highwater.landing import land_all
     from highwater.tables import named
 
-    failures, newest, changed, idle = [], {}, [], []
+    failures, newest, changed, idle, empty = [], {}, [], [], []
     with contextlib.closing(land_all(spark, feeds.values())) as landings:
         for feed, landed in landings:
             if isinstance(landed, Exception):
@@ -99,15 +100,18 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
             newest[feed.name] = landed.newest
             changed += _tell_landed(feed, landed)
             if FORMATS[feed.format].is_delivered and not landed.files:
-                idle.append(feed.name)
+                is_empty = is_delivered_to(feed) and not any(landed.newest) and not landed.gone_back
+                (empty if is_empty else idle).append(feed)
     if idle:
-        click.echo(f"{named(idle)}: nothing new")
+        click.echo(f"{named([feed.name for feed in idle])}: nothing new")
+    if empty:
+        click.echo(f"{named([feed.name for feed in empty])}: no file has landed yet; {nothing_landed(empty)}")
     return newest, changed, failures
 
 
 def _tell_landed(feed, landed) -> list[str]:
     """Print what became of a feed; return what to do about its files that have changed."""
-    from highwater.add_table import declaring
+    from highwater.deliveries import declaring_another, undeclared
     from highwater.landing import changed_file
 
     if landed.files:
@@ -120,15 +124,11 @@ def _tell_landed(feed, landed) -> list[str]:
     for what_to_do in changed:
         click.echo(f"warning: {what_to_do}", err=True)
     for folder in landed.undeclared:
-        click.echo(
-            f"warning: {feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
-            f"Declare it with: {declaring(feed.name, folder)}",
-            err=True,
-        )
+        click.echo(f"warning: {undeclared(feed, folder)}", err=True)
     for name, (table, first) in landed.second.items():
         click.echo(
             f"warning: {feed.name}: records of the table {_in_words(table)} are in unassigned_records, for "
-            f"{_in_words(first)} has its name. Declare it with: {declaring(feed.name, name)}",
+            f"{_in_words(first)} has its name. Declare it with: {declaring_another(feed, name)}",
             err=True,
         )
     return changed
@@ -174,6 +174,7 @@ def build(hold, verbose, arguments):
     """
     from highwater import dbt, last_build, progress, publish, rejections
     from highwater.add_table import logged_tables
+    from highwater.deliveries import all_empty
     from highwater.landing import require_landing_folder
     from highwater.new_fields import add_new_fields
     from highwater.project import lease
@@ -185,6 +186,7 @@ def build(hold, verbose, arguments):
     rejections.check_thresholds()
     with lease("highwater build"):
         newest, changed, undecided = _land(session(), declared)
+        told_at_end = [] if undecided else [f"\n{words}" for words in all_empty([*declared.values()], newest)]
         for failure in undecided:  # told at the end too, behind what dbt says
             click.echo(f"warning: {failure}", err=True)
         undecided += changed
@@ -205,7 +207,7 @@ def build(hold, verbose, arguments):
                 f"Nothing has landed and nothing in the project has changed since the build of {last['at']} UTC; "
                 "dbt has nothing to do. To run it all the same: highwater dbt build"
             )
-            click.echo("\n" + last["summary"])
+            click.echo("\n".join(["", last["summary"], *told_at_end]))
             if undecided:
                 raise CheckError("\n".join(undecided))
             return
@@ -222,6 +224,7 @@ def build(hold, verbose, arguments):
         rejected, troubles = (
             rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if status < 2 else ([], [])
         )
+        troubles += rejections.troubles_of_connectors(rejected)
         troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
         if status or withheld:
             for line in [*(f"{r.entity}: {line}" for r in rejected for line in rejections.lines_of(r)), *troubles]:
@@ -232,7 +235,7 @@ def build(hold, verbose, arguments):
         words, untold, counts = last_build.summary(
             session(), rejected, last if is_same else None, dbt.pending, bool(dbt.recorded)
         )
-        click.echo("\n" + words)
+        click.echo("\n".join(["", words, *told_at_end]))
         undecided += [*dbt.waiting.values(), *troubles, *untold]
         if undecided:
             raise CheckError("\n".join(undecided))
@@ -558,9 +561,13 @@ DDL = "DDL of the database: what it dumps (pg_dump --schema-only, mysqldump --no
 
 @commands.command("add-table")
 @click.argument("table", metavar="FEED.TABLE")
-@click.option("--key", metavar="NAME:TYPE,…", help="The columns that identify a row.")
-@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns.")
-@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Both from this. {DDL}")
+@click.option(
+    "--key",
+    metavar="NAME:TYPE,…",
+    help="The columns that identify a row; where --ddl or files tell types, by name alone.",
+)
+@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns; without it, all that delivered files tell.")
+@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"All of it from this. {DDL}")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
 @click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
 @click.option(
@@ -583,32 +590,49 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
     A unit of time stands behind its type: `at:timestamp[millis]`.
     """
-    from highwater.add_table import add_table, split_name
+    from highwater.add_table import add_table, is_known, split_name
     from highwater.columns import parse_columns
+    from highwater.deliveries import what_is_next
     from highwater.feeds import FORMATS, declared_feeds
+    from highwater.found_columns import TYPED, found_for
+    from highwater.new_feed import check_feed
+    from highwater.query import show_table
 
-    given = _settings_given(settings)
-    _refuse_other_settings(table, form, given)
+    given, (feed, name) = _settings_given(settings), split_name(table)
+    check_feed(feed, form, given)
     if ddl:
-        if key or columns or without_key or history:
-            raise UsageError("--ddl says key and columns; leave --key, --columns, --without-key and --history out.")
-        feed, name = split_name(table)
-        _tell_additions(feed, ddl, form, given, dialect, source_table or name, name)
+        if columns or history:
+            raise UsageError("--ddl says the columns; leave --columns and --history out.")
+        if key and without_key:
+            raise UsageError("--without-key and --key exclude each other.")
+        _tell_additions(feed, ddl, form, given, dialect, source_table or name, name, key, without_key)
         return
-    written = add_table(table, key, columns, form, given, without_key, history=history, source_table=source_table)
+    found, notes = None, []
+    # a further feed of a table, its history and its exports need no columns
+    if not (columns or is_known(feed, name, given) or (key and TYPED.search(key))):
+        found, notes = found_for(table, key, without_key, form, given, source_table)
+        key = None
+    written = add_table(
+        table, key, columns, form, given, without_key, history=history, source_table=source_table, found=found
+    )
+    if found:
+        show_table(["column", "type", "field"], [[c.name, c.written_type, c.field] for c in found.columns])
+    for note in notes:
+        click.echo(f"{table}: {printable(note)}", err=True)
     for path in written:
         click.echo(f"wrote {path}")
-    feed, name = split_name(table)
     system = feed.partition("_")[2]
     if any(path.name == f"{system}_{name}_changes.sql" for path in written):
         click.echo(f"A model called {name} is there already, so this table is {system}_{name}.")
-    for column in parse_columns(",".join(filter(None, [key, columns]))):
+    for column in found.columns if found else parse_columns(",".join(filter(None, [key, columns]))):
         if column.is_numbered:
             click.echo(f"The column {column.field!r} is called {column.name}: another one has the name without number.")
     sources = next((path for path in written if path.name == f"_{feed}__sources.yml"), None)
-    if sources and FORMATS[declared_feeds()[feed].format].names_columns:
+    declared = declared_feeds()[feed]
+    if sources and FORMATS[declared.format].names_columns:
         click.echo(f"Files without a header: `columns` of {sources} has to name all columns in the order of the files.")
-    click.echo("Now deliver files and run: highwater build")
+    # a history is of what is delivered already
+    click.echo(what_is_next(declared, [name]) if sources else "Now: highwater build")
 
 
 @commands.command("add-tables")
@@ -622,8 +646,10 @@ def add_tables_command(feed, ddl, dialect, form, settings):
 
     What is there already is compared with the file, and never overwritten.
     """
+    from highwater.new_feed import check_feed
+
     given = _settings_given(settings)
-    _refuse_other_settings(f"{feed}.", form, given)
+    check_feed(feed, form, given)
     _tell_additions(feed, ddl, form, given, dialect)
 
 
@@ -653,22 +679,32 @@ def remove_table_command(table, drop_data):
         click.echo(f"{'removed' if not path.exists() else 'changed'} {path}")
 
 
-def _tell_additions(feed, ddl, form, given, dialect, only=None, inside=None) -> None:
+def _tell_additions(feed, ddl, form, given, dialect, *of_one) -> None:
     from highwater.add_tables import add_tables
+    from highwater.deliveries import folder_of, has_own_folders, what_is_next
+    from highwater.feeds import declared_feeds
     from highwater.query import show_table
 
     additions = []
-    for addition in add_tables(feed, ddl, form, given, dialect, only, inside):
+    for addition in add_tables(feed, ddl, form, given, dialect, *of_one):
         additions.append(addition)
         if sys.stderr.isatty():
             click.echo(f"{addition.table}", err=True)
-    rows = [(each.table, each.columns, ", ".join(each.key), each.outcome) for each in additions]
-    show_table(["table", "columns", "key", "wrote"], rows)
+    rows = [[each.table, each.columns, ", ".join(each.key), each.outcome] for each in additions]
+    titles, declared = ["table", "columns", "key", "wrote"], declared_feeds().get(feed)
+    tables = [each.table.partition(".")[2] for each in additions if not each.refused]
+    if declared and has_own_folders(declared, tables):
+        titles.append("files go into")
+        for row, each in zip(rows, additions, strict=True):
+            row.append("" if each.refused else folder_of(declared, each.table.partition(".")[2]))
+    show_table(titles, rows)
     for each in additions:
         for note in each.notes:
             click.echo(f"{each.table}: {printable(note)}", err=True)
-    added = sum(bool(each.written) for each in additions)
-    click.echo(f"{added:,} of {len(additions):,} tables added." + (" Now: highwater build" if added else ""))
+    added = [each.table.partition(".")[2] for each in additions if each.written]
+    click.echo(
+        f"{len(added):,} of {len(additions):,} tables added." + (f" {what_is_next(declared, added)}" if added else "")
+    )
     if refused := sum(each.refused for each in additions):
         raise CheckError(f"{refused:,} not added; the lines above say why.")
 
@@ -679,21 +715,6 @@ def _settings_given(settings) -> dict[str, str]:
         if not equals or not value:
             raise UsageError(f"--setting {name!r} is not written as NAME=VALUE, for example dialect=mysql.")
     return {name: value for name, _, value in pairs}
-
-
-def _refuse_other_settings(table: str, form: str | None, settings: dict[str, str]) -> None:
-    """Refuse what a feed that is declared already would not take over."""
-    from highwater.feeds import declared_feeds
-    from highwater.yaml_files import as_yaml_reads_it
-
-    feed = declared_feeds().get(table.partition(".")[0])
-    given = {name: as_yaml_reads_it(value) for name, value in settings.items()} | ({"format": form} if form else {})
-    for name, value in given.items() if feed else ():
-        if feed.settings.get(name) != value:
-            raise UsageError(
-                f"the feed {feed.name} is declared already, with {name} {feed.settings.get(name)!r}, not {value!r}. "
-                f"Edit its settings in models/staging/{feed.name}/, or leave --format and --setting out."
-            )
 
 
 def main() -> None:

@@ -56,6 +56,11 @@ class Column:
         return self.name not in (plain_name(self.field), f"source_{plain_name(self.field)}")
 
     @property
+    def written_type(self) -> str:
+        """Its type as `--columns` has it, with its unit."""
+        return self.data_type + (f"[{self.unit}]" if self.unit else "")
+
+    @property
     def description(self) -> str:
         """What the source says of it, as it stands in a description; nothing where it says nothing."""
         return in_docs(self.comment or "")

@@ -166,7 +166,7 @@ def _check_words(where: str, settings: dict, format: str) -> None:
             raise UsageError(f"{where}: {format} needs the setting {name}, one of: {', '.join(allowed)}.")
 
 
-def _feed(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed:
+def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed:
     """Return the feed that a source declares, its settings checked; `tables` has what raw calls them by dbt's name."""
     format = _choice(where, settings, "format", FORMATS)
     known = FORMATS[format].settings | {"format", "role", "retention_days"}
@@ -199,6 +199,16 @@ def _feed(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed
     retention_days = days(where, "retention_days", settings.get("retention_days"))
     others = {table: source for table, source in tables.items() if table != source}
     return Feed(name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings)
+
+
+def check_settings(where: str, name: str, settings: dict) -> None:
+    """Check the settings of a feed that no source declares yet.
+
+    Arguments:
+        where: what a message begins with. settings: as YAML has them, with the format.
+    Raises: UsageError naming the setting, its value and what is allowed.
+    """
+    feed_of_settings(where, name, settings, {})
 
 
 def _source_table(where: str, table: dict) -> str:
@@ -248,5 +258,5 @@ def declared_feeds() -> dict[str, Feed]:
                 raise UsageError(f"{where}: two of its tables read the records of {twice[0]!r}.")
             if source["name"] in feeds:
                 raise UsageError(f"{where} is declared twice.")
-            feeds[source["name"]] = _feed(where, source["name"], settings, tables)
+            feeds[source["name"]] = feed_of_settings(where, source["name"], settings, tables)
     return feeds

@@ -12,17 +12,22 @@ from pyarrow import types
 
 from highwater import readers
 from highwater.add_table import FoundColumns
+from highwater.add_tables import chosen_key
 from highwater.columns import named_columns
 from highwater.errors import UsageError
-from highwater.feeds import FORMATS, Feed
+from highwater.feeds import FORMATS, Feed, declared_feeds, feed_of_settings
+from highwater.formats import TABLE_IN_FOLDERS
 from highwater.landing import DeliveredFile, delivered_files
 from highwater.listing import filesystem
 from highwater.printable import printable
 from highwater.records import CountedStream, UnreadableFile, decompressed
+from highwater.yaml_files import as_yaml_reads_it
 
 RECORDS_AT_MOST, FILES_AT_MOST = 1000, 20
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
+# a key that is written with types
+TYPED = re.compile(r":\s*\w+[^:\"]*\Z")
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 FRACTION = re.compile(r"-?(0|[1-9]\d*)\.(?P<behind>\d+)")
 # what DMS, Tungsten and Arcion put beside the columns of a table
@@ -118,6 +123,38 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str]]:
     if feed.format == "debezium-json" and not told.types:
         notes.append("its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell")
     return FoundColumns(named_columns(parts), [name for name in told.key if name in dict.fromkeys(told.values)]), notes
+
+
+def found_for(
+    table: str, key: str | None, without_key: bool, format: str | None, settings: dict, source_table: str | None
+) -> tuple[FoundColumns, list[str]]:
+    """Return the columns of a table that is about to be added, and what its files do not tell.
+
+    Arguments:
+        table: `<feed>.<table>`. key: `NAME,…`, the columns that identify a row; None: the records tell it.
+        without_key: nothing does. format, settings: of a feed that is not declared yet. source_table: as for add_table.
+    Raises: UsageError when nothing tells the columns, or the key.
+    """
+    name, _, inside = table.partition(".")
+    called = source_table or inside
+    if declared := declared_feeds().get(name):
+        given = declared.settings
+    else:
+        role = {} if "changes" in FORMATS[format].roles else {"role": "baseline"}
+        given = {"format": format} | role | {setting: as_yaml_reads_it(value) for setting, value in settings.items()}
+    layout = given.get("layout", TABLE_IN_FOLDERS)
+    if layout != TABLE_IN_FOLDERS and '"' not in called:
+        called = called.lower()
+    found, notes = found_in_files(feed_of_settings(f"the feed {name}", name, given, {inside: called}), called)
+    if key or without_key:
+        return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), notes
+    if not found.key:
+        raise UsageError(
+            f"the records of {printable(called)} do not tell its key; say which columns identify a row with "
+            "--key NAME,… or that none do with --without-key. "
+            f"It has: {printable(', '.join(column.field for column in found.columns))}."
+        )
+    return found, notes
 
 
 def _told(feed: Feed, table: str) -> Told:

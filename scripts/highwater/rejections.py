@@ -2,16 +2,19 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from highwater.columns import DECIMAL, WITH_UNIT
+from highwater.declarations import sources_file
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds, sql_text
+from highwater.formats import CHOICES
 from highwater.printable import printable
 from highwater.rebuild import declaration_of, settings_of
 from highwater.spark import quoted
-from highwater.tables import Trouble, by_itself, of_each
+from highwater.tables import Trouble, by_itself, named, of_each
 
 LINES_OF_A_TABLE = 5
 LONGEST_TEXT = 200
@@ -61,6 +64,21 @@ REJECTED = """
     group by feed, landing_batch, rejection_reason, field
     order by records desc, feed, landing_batch, rejection_reason, field
 """
+# in a record of Debezium, flattened too, and inside a JSON text
+NAMES_CONNECTOR = r'(?:\\*"source\\*"\s*:\s*\{[^{}]*\\*"connector|"__(?:source_)?connector)\\*"\s*:\s*\\*"(\w+)'
+CONNECTORS = """
+    select feed, connector, count(*) as records,
+        min(struct(source_file, source_line)) as first
+    from (
+        select feed, source_file, source_line, regexp_extract(cast(record as string), {names}, 1) as connector
+        from lake.`{entity}_changes`
+        where log_batch >= {log_batch} and not is_derived and rejection_reason <> 'ignored'
+    )
+    where connector in ({known})
+    group by feed, connector
+"""
+# whose records have the same positions
+ALIKE = {"mariadb": "mysql"}
 # values of some columns that do fit, from the first change at the source on whose value does not
 FITTING = """
     select {counts}
@@ -108,18 +126,36 @@ class TypeChange:
 
 
 @dataclass(frozen=True)
+class OtherConnector:
+    """Records of Debezium that another connector wrote than their feed declares.
+
+    Attributes:
+        feed: its name. declared, named: the connectors. records: how many were rejected, of `read`. first: of them.
+    """
+
+    feed: str
+    declared: str
+    named: str
+    records: int
+    read: int
+    first: dict
+
+
+@dataclass(frozen=True)
 class Rejected:
     """What a build rejected of a table.
 
     Attributes:
         entity: for example `customers`. batches: by feed and landing batch, records read and rejected. groups: records
-        of one reason and column, the most first. type_changes: of columns.
+        of one reason and column, the most first. type_changes: of columns. connectors: where most records of a feed
+        name another one than it declares, which explains all that was rejected of it.
     """
 
     entity: str
     batches: dict[tuple[str, int], tuple[int, int]]
     groups: list = field(default_factory=list)
     type_changes: list[TypeChange] = field(default_factory=list)
+    connectors: list[OtherConnector] = field(default_factory=list)
 
 
 def threshold_of(entity: str) -> Threshold:
@@ -183,7 +219,47 @@ def _of_table(spark, entity: str, log_batch: int) -> Rejected | None:
         entity=entity, log_batch=log_batch, misfit=sql_text(MISFIT), json=sql_text(r"^\S+ = (\[.*\]) does not fit ")
     )
     groups = spark.sql(asked).collect()
-    return Rejected(entity, batches, groups, _type_changes(spark, entity, log_batch, groups))
+    connectors = _other_connectors(spark, entity, log_batch, batches)
+    misread = {other.feed for other in connectors}
+    types = _type_changes(spark, entity, log_batch, [group for group in groups if group.feed not in misread])
+    return Rejected(entity, batches, groups, types, connectors)
+
+
+def _other_connectors(spark, entity: str, log_batch: int, batches: dict) -> list[OtherConnector]:
+    """Return the connectors that most records of a feed name, where it declares another one."""
+    feeds = declared_feeds()
+    declared = {name: feeds[name].settings["connector"] for name, _ in batches if feeds[name].format == "debezium-json"}
+    if not declared:
+        return []
+    known = ", ".join(sql_text(connector) for connector in CHOICES["connector"])
+    asked = CONNECTORS.format(entity=entity, log_batch=log_batch, names=sql_text(NAMES_CONNECTOR), known=known)
+    others = []
+    for row in spark.sql(asked).collect():
+        own, read = declared.get(row.feed), sum(read for (feed, _), (read, _) in batches.items() if feed == row.feed)
+        if own and ALIKE.get(own, own) != ALIKE.get(row.connector, row.connector) and row.records * 2 > read:
+            others.append(OtherConnector(row.feed, own, row.connector, row.records, read, row.first.asDict()))
+    return others
+
+
+def troubles_of_connectors(rejected: Iterable[Rejected]) -> list[str]:
+    """Return which feeds of a build declare another connector than their records name, and what to do, one each."""
+    of_feeds = defaultdict(list)
+    for found in rejected:
+        for other in found.connectors:
+            of_feeds[other.feed, other.declared, other.named].append((found.entity, other))
+    troubles = []
+    for (feed, declared, told), found in of_feeds.items():
+        count, read = (sum(getattr(other, name) for _, other in found) for name in ("records", "read"))
+        entities = [entity for entity, _ in found]
+        table = entities[0] if len(found) == 1 else "TABLE"
+        troubles.append(
+            f"{feed}: {count:,} of {_records(read)} of {named(entities)} name the connector {told}, and the feed "
+            f"declares {declared}: their order is not read rightly, and their values may not be; the first in "
+            f"{_place(found[0][1].first)}. Write `connector: {told}` in {sources_file(feed)}, and see what types and "
+            f"units become: highwater add-tables {feed} --ddl FILE. Then: highwater rebuild {table} --from raw"
+            + (f", for {named(entities)}" if len(found) > 1 else "")
+        )
+    return troubles
 
 
 def _type_changes(spark, entity: str, log_batch: int, groups: list) -> list[TypeChange]:
@@ -284,8 +360,9 @@ def _of_types(rejected: Rejected) -> list[str]:
 
 def _of_batches(rejected: Rejected) -> list[str]:
     threshold, troubles = threshold_of(rejected.entity), []
+    explained = {other.feed for other in rejected.connectors}
     for (feed, batch), (read, count) in sorted(rejected.batches.items()):
-        if read >= threshold.records and count * 100 > read * threshold.percent:
+        if feed not in explained and read >= threshold.records and count * 100 > read * threshold.percent:
             troubles.append(
                 f"{rejected.entity}: {count:,} of {_records(read)} ({_share(count, read)}) of batch {batch} of {feed} "
                 f"were rejected, more than the {threshold.percent:g} % of `rejected_when`; what was right is in the "

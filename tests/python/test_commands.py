@@ -304,6 +304,44 @@ def test_add_table_refuses_and_writes_nothing(project, arguments, words):
     assert sorted(path for path in project.glob("**/*")) == before
 
 
+NEW = ["debezium_shop", "--format"]
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (
+            ["debezium_shop"],
+            ["the feed debezium_shop is not declared yet; say its format with --format data", "arcion_"],
+        ),
+        ([*NEW, "debezium"], ["--format is 'debezium'; it must be one of: datastream-json, csv,"]),
+        ([*NEW, "debezium-json"], ["needs the setting connector, one of: postgresql, mysql"]),
+        (
+            [*NEW, "debezium-json", "--setting", "connector=postgres"],
+            ["connector is 'postgres'", "of: postgresql, mysql"],
+        ),
+        ([*NEW, "debezium-json", "--setting", "conector=mysql"], ["unknown setting 'conector'", "knows: baseline"]),
+        ([*NEW, "csv", "--setting", "role=changes"], ["csv files hold rows, not changes"]),
+        ([*NEW, "arcion-json"], ["say which database wrote the DDL: --dialect postgresql|mysql"]),
+        (["datastream_user1", "--format", "csv"], ["is declared already, with format 'datastream-json', not 'csv'"]),
+        (["shop", "--format", "csv"], ["'shop' is no name of a feed: <vendor>_<system>"]),
+        (["debezium_shop.orders", "--format", "csv"], ["'debezium_shop.orders' is a table", "highwater add-table"]),
+    ],
+)
+def test_the_first_wrong_thing_of_a_feed_is_said_once_before_any_table(project, arguments, words):
+    (project / "schema.sql").write_text("create table a (id int primary key); create table b (id int primary key);")
+    before = sorted(project.glob("**/*"))
+    # who says the dialect hears the same
+    dialect = [] if "arcion-json" in arguments else ["--dialect", "mysql"]
+    for more in ([], dialect):
+        one_sentence(run("add-tables", *arguments, "--ddl", "schema.sql", *more, cwd=project), *words)
+    if "." not in arguments[0]:
+        words = words if "_" in arguments[0] else ["'shop.a' is not <vendor>_<system>.<table>"]
+        table = [f"{arguments[0]}.a", *arguments[1:]]
+        one_sentence(run("add-table", *table, "--ddl", "schema.sql", cwd=project), *words)
+    assert sorted(project.glob("**/*")) == before
+
+
 def test_add_table_says_when_the_name_is_taken(project):
     result = run("add-table", "datastream_crm.table1", "--key", "id:bigint", "--columns", "v:string", cwd=project)
     assert "models/marts/crm/crm_table1.sql" in result.stdout

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 from highwater.add_tables import add_tables, dialect_of, found_columns
 from highwater.columns import TYPE, parse_columns
 from highwater.ddl import tables_of_ddl
+from highwater.deliveries import undeclared
 from highwater.errors import UsageError
+from highwater.feeds import declared_feeds
 from highwater.source_types import source_type
+from test_commands import run
 from workshop import copy_empty_project, environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
@@ -246,10 +250,71 @@ def test_tables_are_added_once_and_compared_then(project):
     assert files == {path: path.read_bytes() for path in project.glob("models/**/*.*")}, "nothing is overwritten"
 
 
+def test_units_are_compared_where_the_ddl_tells_them(project):
+    """What it tells none of may be declared by somebody who knows better."""
+    text = "create table a (id int primary key, at timestamp(3), seen timestamp, zoned timestamptz, day date);"
+    (first,) = added(project, text)
+    assert first.outcome == "10 files"
+    log = project / "models/tables/shop/a.yml"
+    declared = log.read_text()
+    assert declared.count("unit: millis") == declared.count("unit: micros") == 1
+    by_hand = declared.replace("unit: millis", "unit: nanos").replace("config: {meta: {unit: micros}}", "config: {}")
+    log.write_text(re.sub("(name: day\n.*)", r"\1\n        config: {meta: {unit: millis}}", by_hand))
+    assert all(f"unit: {unit}" in log.read_text() for unit in ("millis", "nanos")) and "micros" not in log.read_text()
+    (again,) = added(project, text)
+    assert again.notes == [
+        "at is declared as timestamp_ntz[nanos], and the DDL says timestamp_ntz[millis]",
+        "seen is declared as timestamp_ntz, and the DDL says timestamp_ntz[micros]",
+    ]
+    (again,) = added(project, text.replace("at timestamp(3)", "at timestamptz"))
+    assert again.notes[0] == "at is declared as timestamp_ntz[nanos], and the DDL says timestamp"
+    sources = project / "models/staging/debezium_shop/_debezium_shop__sources.yml"
+    sources.write_text(sources.read_text().replace("connector:", "times: isostring\n          connector:"))
+    (again,) = added(project, text)
+    assert again.outcome == "as it was"
+
+
 def test_a_table_without_a_key_does_not_keep_the_others_from_being_added(project):
     keyless, other = added(project, "create table a (x int); create table b (x int primary key);")
     assert keyless.refused and "no primary key in line 1" in keyless.notes[0] and "--without-key" in keyless.notes[0]
     assert other.outcome == "7 files"
+
+
+def test_the_command_that_is_told_for_a_table_without_a_key_adds_it(project):
+    """Of the first table of a feed it has the format too; its columns keep what the DDL says of them."""
+    text = 'create table "A B" (x int, y timestamp); create table c (x int, Y int, "p,q" int);'
+    (project / "schema.sql").write_text(text)
+    new = ["--format", "debezium-json", "--setting", "connector=postgresql", "--dialect", "postgresql"]
+    result = run("add-tables", "debezium_shop", "--ddl", "schema.sql", *new, cwd=project)
+    assert result.returncode == 1 and not (project / "models/staging").exists(), result.stderr
+    told = re.findall(r"highwater (add-table .* --without-key) ", result.stderr)
+    assert told == [
+        "add-table debezium_shop.a_b --source-table 'A B' --ddl schema.sql --dialect postgresql "
+        "--format debezium-json --setting connector=postgresql --without-key",
+        "add-table debezium_shop.c --ddl schema.sql --dialect postgresql --format debezium-json "
+        "--setting connector=postgresql --without-key",
+    ]
+    result = run(*shlex.split(told[0]), cwd=project)
+    assert result.returncode == 0, result.stderr
+    log = (project / "models/tables/shop/a_b.yml").read_text()
+    assert "key: []" in log and "unit: micros" in log
+    assert not list(project.glob("models/merged/**/a_b*"))
+    for key, words in {
+        "x:int": "Names alone",
+        "z": "'z' is no column of it. Its columns are: x, y, p,q",
+        "x,X": "each once",
+        "": "",
+    }.items():
+        result = run("add-table", "debezium_shop.c", "--ddl", "schema.sql", "--key", key, cwd=project)
+        assert result.returncode == 1 and words in result.stderr, result.stderr
+    one = [*shlex.split(told[1])[:-1], "--key", 'X,"p,q"']
+    result = run(*one, cwd=project)
+    assert result.returncode == 0, result.stderr
+    assert "key: [x, p_q]" in (project / "models/tables/shop/c.yml").read_text()
+    assert [each.outcome for each in added(project, text)] == ["as it was", "as it was"]
+    assert run(*one[:-1], "y", cwd=project).stderr.endswith("its key is declared as x, p_q, and --key says y\n")
+    both = run(*one, "--without-key", cwd=project)
+    assert both.returncode == 2 and "--without-key and --key exclude each other" in both.stderr
 
 
 def test_columns_of_files_without_a_header_are_in_the_order_of_the_table(project):
@@ -279,6 +344,74 @@ def test_tables_of_one_name_in_two_schemas(project):
     assert "data_type: bigint" in log
     sources = (project / "models/staging/debezium_shop/_debezium_shop__sources.yml").read_text()
     assert "source_table: archive.orders" in sources
+
+
+def test_tables_that_differ_in_letters_only_are_two(project):
+    """Each of them gets its own columns, and the command that is told for the second one works."""
+    text = 'create table "Customers" (id int primary key); create table customers (id bigint primary key);'
+    first, second = added(project, text)
+    assert first.outcome == "10 files" and second.refused
+    told = re.search("highwater (add-table .*)", second.notes[0])[1]
+    assert told.startswith("add-table debezium_shop.customers_2 --source-table customers --ddl")
+    result = run(*shlex.split(told), cwd=project)
+    assert result.returncode == 0, result.stderr
+    assert "data_type: bigint" in (project / "models/tables/shop/customers_2.yml").read_text()
+    feed = declared_feeds()["debezium_shop"]
+    assert feed.source_tables == {"customers": "Customers", "customers_2": "customers"}
+
+
+def test_where_files_go_is_said_where_folders_are_not_called_like_tables(project):
+    """A folder tells its table letter by letter; where all are called like their tables, one line says it."""
+    debezium = ["--format", "debezium-json", "--setting", "connector=postgresql"]
+    (project / "schema.sql").write_text(
+        'create table "Customers" (id int primary key); create table parts (id int primary key);'
+    )
+    said = run("add-tables", "debezium_shop", "--ddl", "schema.sql", *debezium, cwd=project).stdout
+    assert re.search(r"debezium_shop.customers .* landing/debezium_shop/Customers/ *\n", said), said
+    assert re.search(r"debezium_shop.parts .* landing/debezium_shop/parts/ *\n", said), said
+    next_one = (
+        "Now deliver the files of each table into its folder, letter by letter, of landing/debezium_shop/ and run"
+    )
+    assert f"2 of 2 tables added. {next_one}: highwater build" in said
+    said = run("add-tables", "debezium_shop", "--ddl", "schema.sql", cwd=project).stdout
+    assert "landing/debezium_shop/Customers/" in said and said.endswith("0 of 2 tables added.\n")
+
+    said = run("add-table", "debezium_shop.big", "--source-table", "BIG", "--key", "id:int", cwd=project).stdout
+    assert said.endswith("Now deliver files into landing/debezium_shop/BIG/ and run: highwater build\n")
+    (project / "schema.sql").write_text("create table a (id int primary key); create table b (id int primary key);")
+    said = run("add-tables", "debezium_bar", "--ddl", "schema.sql", *debezium, cwd=project).stdout
+    assert "files go into" not in said
+    assert "Now deliver the files of each table into landing/debezium_bar/<table>/ and run: highwater build" in said
+    in_records = [*debezium, "--setting", "layout=records"]
+    said = run("add-tables", "debezium_pub", "--ddl", "schema.sql", *in_records, cwd=project).stdout
+    assert "Now deliver files into landing/debezium_pub/ and run: highwater build" in said
+    said = run("add-tables", "changelog_db", "--ddl", "schema.sql", "--format", "changelog", cwd=project).stdout
+    assert "Now: highwater extract changelog_db.TABLE --enable" in said
+
+
+def test_a_folder_that_differs_in_letters_only_is_told_the_declared_one(project):
+    added(project, 'create table "Customers" (id int primary key); create table "Größe" (id int primary key);')
+    feed = declared_feeds()["debezium_shop"]
+    own = "is no declared table of the feed; its files are not read. "
+    for folder, meant, another in (
+        ("customers", "customers go into debezium_shop/Customers/", "customers_2 --source-table customers"),
+        ("CUSTOMERS", "customers go into debezium_shop/Customers/", "customers_2 --source-table CUSTOMERS"),
+        # as macOS writes an ö
+        ("Gro\u0308ße", "gr_e go into debezium_shop/Größe/", "gro_e --source-table 'Gro\u0308ße'"),
+    ):
+        assert undeclared(feed, folder) == (
+            f"debezium_shop/{folder}/ {own}Folders tell tables letter by letter, and the files of the declared table "
+            f"{meant}: deliver them there. If they are those of another table: highwater add-table "
+            f"debezium_shop.{another}"
+        )
+    # another table's folder, whose name inside the project is taken
+    assert undeclared(feed, "customers!") == (
+        f"debezium_shop/customers!/ {own}Declare it with: highwater add-table debezium_shop.customers_2 "
+        "--source-table 'customers!'"
+    )
+    told = undeclared(feed, "customers").partition("another table: highwater ")[2]
+    result = run(*shlex.split(told), "--key", "id:int", cwd=project)
+    assert result.returncode == 0, result.stderr
 
 
 def test_hostile_names_and_comments_reach_no_jinja(project):

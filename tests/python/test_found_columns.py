@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from highwater.errors import UsageError
-from highwater.feeds import _feed, declared_feeds
+from highwater.feeds import declared_feeds, feed_of_settings
 from highwater.found_columns import found_in_files
 
 PROJECT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ def delivered(tmp_path, monkeypatch, format, files, **settings):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         os.utime(path, (number, number))
-    return _feed("test", "feed_t", {"format": format, **settings}, {"t": "t"})
+    return feed_of_settings("test", "feed_t", {"format": format, **settings}, {"t": "t"})
 
 
 @pytest.mark.parametrize(

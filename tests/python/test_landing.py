@@ -15,6 +15,7 @@ import pytest
 import yaml
 from highwater import landing
 from highwater.cli import _land
+from highwater.deliveries import all_empty
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds
 from highwater.formats import ReadOptions
@@ -470,3 +471,59 @@ def test_folders_that_are_no_declared_table_are_named(workshop, capsys):
         f"warning: {feed}/region/ is no declared table of the feed; its files are not read. "
         f"Declare it with: highwater add-table {feed}.region\n"
     )
+
+
+def feed_of(name: str, *tables: str, format="debezium-json", role="changes", layout="folders", **source_tables) -> Feed:
+    return Feed(name, role, tables, layout, ReadOptions(format), source_tables=source_tables)
+
+
+BEFORE, NEVER = (3, 1_700_000_000_000_000), (0, 0)
+
+
+@pytest.mark.parametrize(
+    "landed, told",
+    [
+        ([(feed_of("a_b", "t"), NEVER)], "a_b: no file has landed yet; deliver files into landing/a_b/t/"),
+        ([(feed_of("a_b", "t", t="T"), NEVER)], "a_b: no file has landed yet; deliver files into landing/a_b/T/"),
+        (
+            [(feed_of("a_b", "t", "u"), NEVER), (feed_of("a_c", "t"), BEFORE)],
+            "a_c: nothing new\na_b: no file has landed yet; deliver the files of each table into landing/a_b/<table>/",
+        ),
+        (
+            [(feed_of("a_b", "t", "u", layout="records"), NEVER)],
+            "a_b: no file has landed yet; deliver files into landing/a_b/",
+        ),
+        (
+            [(feed_of("a_b", "t"), NEVER), (feed_of("a_c", "t"), NEVER)],
+            "a_b, a_c: no file has landed yet; deliver their files into landing/<feed>/",
+        ),
+        # an export may never come, and a changelog is extracted
+        ([(feed_of("a_b", "t", format="csv", role="export"), NEVER)], "a_b: nothing new"),
+        ([(feed_of("a_b", "t", format="changelog"), NEVER)], ""),
+        ([(feed_of("a_b", "t"), BEFORE)], "a_b: nothing new"),
+    ],
+)
+def test_a_feed_of_which_nothing_has_ever_landed_is_told_where_its_files_go(
+    tmp_path, monkeypatch, capsys, landed, told
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HIGHWATER_LANDING", raising=False)
+    results = [(feed, landing.Landed(feed.name, newest=newest)) for feed, newest in landed]
+    monkeypatch.setattr(landing, "land_all", lambda spark, feeds: (result for result in results))
+    newest, *_ = _land(None, {feed.name: feed for feed, _ in landed})
+    assert newest == {feed.name: newest for feed, newest in landed}
+    assert capsys.readouterr().out.strip() == told
+
+
+def test_the_end_of_a_build_says_that_nothing_has_landed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HIGHWATER_LANDING", raising=False)
+    every = [feed_of("a_b", "t", t="T"), feed_of("a_c", "t", format="changelog"), feed_of("a_d", "t", role="export")]
+    empty, nothing = "Nothing has landed yet, so every table is empty. ", dict.fromkeys(("a_b", "a_c", "a_d"), NEVER)
+    assert all_empty(every, nothing) == [f"{empty}For a_b, deliver files into landing/a_b/T/; then: highwater build"]
+    (extracted,) = all_empty([every[1]], nothing)
+    assert extracted.startswith(f"{empty}Land it with highwater extract")
+    assert all_empty(every, nothing | {"a_d": BEFORE}) == all_empty(every, nothing), "exports fill no table"
+    for feed in ("a_b", "a_c"):
+        assert all_empty(every, nothing | {feed: BEFORE}) == []
+    assert all_empty([every[2]], nothing) == all_empty([], {}) == []

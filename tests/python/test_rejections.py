@@ -8,7 +8,7 @@ from highwater.add_table import render
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
 from highwater.rebuild import rebuild_from_raw
-from highwater.rejections import Rejected, Threshold, threshold_of
+from highwater.rejections import OtherConnector, Rejected, Threshold, threshold_of
 from highwater.replay import replay
 from highwater.status import status
 from pyspark.sql import Row
@@ -228,6 +228,75 @@ def project_of_one(tmp_path, monkeypatch):
         path.write_text(f"models: [{{name: orders_changes, config: {{meta: {{rejected_when: {threshold}}}}}}}]\n")
 
     return declare
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["envelope", "flattened"])
+def test_a_connector_that_is_declared_wrongly_is_told_and_mended(logs, form):
+    """The records say which one wrote them; of an odd one nothing is said but why it was rejected."""
+    feed, table = f"debezium_taps_{form}", f"taps_{form}"
+    settings = {"connector": "mysql"} | ({"form": form} if form == "flattened" else {})
+    logs.add_table(f"{feed}.{table}", "id:int", "connector:string,at:timestamp", "debezium-json", settings)
+
+    def record(lsn, key, connector):
+        if form == "flattened":
+            values = {"id": key, "connector": "oracle", "at": 1_700_000_000_000_000}
+            return values | {"__op": "c", "__source_lsn": lsn, "__source_connector": connector}
+        tap = valve("c", lsn, key, connector="oracle", at=1_700_000_000_000_000)
+        return tap | {"source": tap["source"] | {"connector": connector}}
+
+    def rejected(name, *records):
+        logs.deliver(f"{feed}.{table}", name, list(records))
+        logs.land(feed)
+        logs.build(f"+{table}", command="run")
+        (found,), untold = rejections.of_build(logs.spark, dbt.appended)
+        assert untold == []
+        return found
+
+    found = rejected("0.json", *(record(key, key, "postgresql") for key in range(1, 121)))
+    (other,) = found.connectors
+    assert (other.feed, other.declared, other.named, other.records, other.read) == (
+        feed,
+        "mysql",
+        "postgresql",
+        120,
+        120,
+    )
+    assert found.type_changes == [] and rejections.troubles_of(found) == [], "one word explains it all"
+    sources = logs.folder / f"models/staging/{feed}/_{feed}__sources.yml"
+    (trouble,) = rejections.troubles_of_connectors([found])
+    assert f"Write `connector: postgresql` in {sources.relative_to(logs.folder)}, " in trouble, trouble
+    assert trouble.endswith(f"highwater rebuild {table} --from raw"), trouble
+
+    sources.write_text(sources.read_text().replace("connector: mysql", "connector: postgresql"))
+    log = logs.folder / f"models/tables/{feed.removeprefix('debezium_')}/{table}.yml"
+    text = log.read_text()
+    log.write_text(re.sub("(name: at, .*)}", r"\1, config: {meta: {unit: micros}}}", text, count=1))
+    assert "judged again from raw" in rebuild_from_raw(logs.spark, table)
+    assert logs.rows(f"select count(*), min(year(at)) from {table}") == [(120, 2023)]
+    odd = record("much", 200, "mysql")
+    found = rejected("1.json", odd, record(201, 201, "postgresql"))
+    assert found.connectors == [], "one of two is odd"
+
+
+def test_a_wrong_connector_is_told_once_a_feed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "models/staging/shop/sources.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text("sources: [{name: debezium_shop}]\n")
+    first = {"source_file": "debezium_shop/a/\x1b[2J.json", "source_line": 1}
+    found = [
+        Rejected(entity, {}, connectors=[OtherConnector("debezium_shop", "mysql", "postgresql", 3, 4, first)])
+        for entity in ("a", "b")
+    ]
+    assert rejections.troubles_of_connectors([]) == []
+    (trouble,) = rejections.troubles_of_connectors(found)
+    assert trouble == (
+        "debezium_shop: 6 of 8 records of a, b name the connector postgresql, and the feed declares mysql: their order "
+        "is not read rightly, and their values may not be; the first in debezium_shop/a/\\x1b[2J.json, line 1. Write "
+        "`connector: postgresql` in models/staging/shop/sources.yml, and see what types and units become: highwater "
+        "add-tables debezium_shop --ddl FILE. Then: highwater rebuild TABLE --from raw, for a, b"
+    )
 
 
 @pytest.mark.parametrize(

@@ -564,9 +564,9 @@ DDL = "DDL of the database: what it dumps (pg_dump --schema-only, mysqldump --no
 @click.option(
     "--key",
     metavar="NAME:TYPE,…",
-    help="The columns that identify a row; where --ddl or files tell types, by name alone.",
+    help="The columns that identify a row; by NAME alone with --ddl, or without --columns.",
 )
-@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns; without it, all that delivered files tell.")
+@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns; without it delivered files tell all.")
 @click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"All of it from this. {DDL}")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
 @click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
@@ -607,15 +607,16 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
             raise UsageError("--without-key and --key exclude each other.")
         _tell_additions(feed, ddl, form, given, dialect, source_table or name, name, key, without_key)
         return
-    found, notes = None, []
+    found, notes, told = None, [], None
     # a further feed of a table, its history and its exports need no columns
     if not (columns or is_known(feed, name, given) or (key and TYPED.search(key))):
-        found, notes = found_for(table, key, without_key, form, given, source_table)
+        found, notes, told = found_for(table, key, without_key, form, given, source_table)
         key = None
     written = add_table(
         table, key, columns, form, given, without_key, history=history, source_table=source_table, found=found
     )
     if found:
+        click.echo(f"Columns as {told} of {feed} tell them:")
         show_table(["column", "type", "field"], [[c.name, c.written_type, c.field] for c in found.columns])
     for note in notes:
         click.echo(f"{table}: {printable(note)}", err=True)

@@ -86,6 +86,10 @@ class Told:
     files: int = 0
     records: int = 0
 
+    def __str__(self) -> str:
+        records = f"{self.records:,} record{'s'[: self.records != 1]}"
+        return f"the schema and {records}" * bool(self.types) or records
+
     def see(self, row: dict) -> None:
         """Take in one image of a row."""
         self.records += 1
@@ -93,12 +97,13 @@ class Told:
             self.values.setdefault(name, []).append(value)
 
 
-def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str]]:
+def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str]:
     """Return the columns of a table as its newest delivered files tell them, and what they do not tell.
 
     Arguments:
         feed: declared, or as it is about to be. table: what its folder, its files or its records call it.
-    Returns: the columns, with the key where the records tell it; a sentence of each thing that somebody has to look at.
+    Returns: the columns, with the key where the records tell it; a sentence of each thing that somebody has to look at;
+        what told the columns, in words.
     Raises: UsageError when nothing is delivered yet, or its files do not name their columns.
     """
     if not FORMATS[feed.format].is_delivered:
@@ -122,13 +127,14 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str]]:
         parts.append((name, spark, unit))
     if feed.format == "debezium-json" and not told.types:
         notes.append("its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell")
-    return FoundColumns(named_columns(parts), [name for name in told.key if name in dict.fromkeys(told.values)]), notes
+    key = [name for name in told.key if name in told.values]
+    return FoundColumns(named_columns(parts), key), notes, str(told)
 
 
 def found_for(
     table: str, key: str | None, without_key: bool, format: str | None, settings: dict, source_table: str | None
-) -> tuple[FoundColumns, list[str]]:
-    """Return the columns of a table that is about to be added, and what its files do not tell.
+) -> tuple[FoundColumns, list[str], str]:
+    """Return the columns of a table that is about to be added, as found_in_files has them.
 
     Arguments:
         table: `<feed>.<table>`. key: `NAME,…`, the columns that identify a row; None: the records tell it.
@@ -145,16 +151,16 @@ def found_for(
     layout = given.get("layout", TABLE_IN_FOLDERS)
     if layout != TABLE_IN_FOLDERS and '"' not in called:
         called = called.lower()
-    found, notes = found_in_files(feed_of_settings(f"the feed {name}", name, given, {inside: called}), called)
+    found, notes, told = found_in_files(feed_of_settings(f"the feed {name}", name, given, {inside: called}), called)
     if key or without_key:
-        return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), notes
+        return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), notes, told
     if not found.key:
         raise UsageError(
             f"the records of {printable(called)} do not tell its key; say which columns identify a row with "
             "--key NAME,… or that none do with --without-key. "
             f"It has: {printable(', '.join(column.field for column in found.columns))}."
         )
-    return found, notes
+    return found, notes, told
 
 
 def _told(feed: Feed, table: str) -> Told:

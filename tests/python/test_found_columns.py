@@ -2,18 +2,21 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds, feed_of_settings
 from highwater.found_columns import found_in_files
+from test_commands import run
+from workshop import copy_empty_project
 
 PROJECT = Path(__file__).parents[2]
 
 
 def found(feed, table):
-    columns, notes = found_in_files(feed, table)
+    columns, notes, _ = found_in_files(feed, table)
     return {c.field: c.data_type + (f"[{c.unit}]" if c.unit else "") for c in columns.columns}, columns.key, notes
 
 
@@ -163,3 +166,30 @@ def test_the_newest_files_come_first_and_damaged_ones_are_left_to_landing(tmp_pa
 def test_what_tells_nothing_is_a_sentence(format, files, settings, words, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=words):
         found_in_files(delivered(tmp_path, monkeypatch, format, files, **settings), "t")
+
+
+def test_add_table_takes_what_files_tell_and_asks_for_the_rest(tmp_path, monkeypatch):
+    copy_empty_project(PROJECT, tmp_path)
+    for feed in ("datastream_hr", "datastream_user1"):
+        shutil.copytree(PROJECT / "examples/landing" / feed, tmp_path / "landing" / feed)
+    new = ["--format", "datastream-avro", "--setting", "order=postgresql_sort_keys"]
+    result = run("add-table", "datastream_hr.employees", *new, "--source-table", "public_employees", cwd=tmp_path)
+    assert result.returncode == 0 and "salary        decimal(20,4)" in result.stdout, result.stderr
+    text = (tmp_path / "models/tables/hr/employees.yml").read_text()
+    assert "key: [employee_id]" in text and '{name: salary, data_type: "decimal(20,4)"}' in text
+    customers = ["add-table", "datastream_user1.customers", "--format", "datastream-json"]
+    result = run(*customers, cwd=tmp_path)
+    assert (
+        result.returncode == 2
+        and "do not tell its key; say which columns identify a row with --key NAME" in result.stderr
+    )
+    assert "It has: CUSTOMER_ID, NAME" in result.stderr and not (tmp_path / "models/tables/user1").exists()
+    result = run(*customers, "--key", "customer_id", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (
+        "{name: customer_id, data_type: bigint, config: {meta: {field: CUSTOMER_ID}}}"
+        in (tmp_path / "models/tables/user1/customers.yml").read_text()
+    )
+    # types that are typed are believed
+    typed = run("add-table", "datastream_user1.table1", "--key", "COL1:int", "--columns", "COL2:int", cwd=tmp_path)
+    assert typed.returncode == 0 and "Columns as" not in typed.stdout, typed.stderr

@@ -112,17 +112,20 @@ def known_table(table: str) -> str:
     return table
 
 
-def write_logged_tables() -> Path:
-    """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
-    path = Path("macros/operations/logged_tables.sql")
+def logged_tables_text() -> str:
+    """Return the list of change logs as dbt reads it."""
+    tables = logged_tables()
     names = {
         in_raw: table
-        for (_, in_dbt), (_, sources) in zip(_sources_of_logs(), logged_tables(), strict=True)
+        for (_, in_dbt), (_, sources) in zip(_sources_of_logs(), tables, strict=True)
         for (_, table), in_raw in zip(in_dbt, sources, strict=True)
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render("logged_tables.sql", tables=logged_tables(), names=names))
-    return path
+    return render("logged_tables.sql", tables=tables, names=names)
+
+
+def write_logged_tables() -> Path:
+    """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
+    return _write(Path("macros/operations/logged_tables.sql"), logged_tables_text())
 
 
 def add_table(

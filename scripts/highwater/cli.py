@@ -654,6 +654,24 @@ def add_tables_command(feed, ddl, dialect, form, settings):
     _tell_additions(feed, ddl, form, given, dialect)
 
 
+@commands.command("check")
+@click.argument("table", required=False)
+def check_command(table):
+    """Say what is wrong with the declarations of all tables, or of TABLE, beside the newest delivered files.
+
+    It starts no Spark. A finding is a line: file, line, what is wrong and what to do. Warnings do not fail.
+    """
+    from highwater.check import check
+
+    found = list(check(table))
+    for finding in found:
+        click.echo(str(finding))
+    errors = sum(finding.is_error for finding in found)
+    if errors:
+        raise CheckError(f"{errors:,} of the {len(found):,} findings must be mended before a build.")
+    click.echo(f"{len(found):,} warnings." if found else "Nothing is wrong with the declarations.")
+
+
 @commands.command("remove-table")
 @click.argument("table", metavar="FEED.TABLE")
 @click.option("--drop-data", is_flag=True, help="Also drop its tables in the lake; raw records stay.")

@@ -110,7 +110,7 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
         raise UsageError(
             f"{feed.format} is not delivered in files: highwater extract {feed.name}.{table} --enable declares a table."
         )
-    told = _told(feed, table)
+    told = told_of(feed, table)
     if not told.values and not told.types:
         where = f"{feed.root}/{feed.name}" + (f"/{table}" if feed.layout == "folders" else "")
         raise UsageError(
@@ -163,7 +163,8 @@ def found_for(
     return found, notes, told
 
 
-def _told(feed: Feed, table: str) -> Told:
+def told_of(feed: Feed, table: str) -> Told:
+    """Return what the newest delivered files of a table tell; files that cannot be read are left to landing."""
     told = Told()
     system, _ = filesystem(feed.root)
     for file in sorted(delivered_files(feed), key=lambda file: file.modified_at, reverse=True):

@@ -1,5 +1,12 @@
 {%- macro parts_of_changes(parsed, entity) -%}
     {%- set key = highwater._key_columns(entity) -%}
+    {%- if not key %}
+    {#- no row has another key, so every record is one change #}
+    select
+        *,
+        false as is_derived
+    from {{ parsed }}
+    {%- else %}
     select
         * except (image, change_type, part),
         case part
@@ -26,6 +33,7 @@
             else array('change')
         end
     ) as part
+    {%- endif %}
 {%- endmacro -%}
 
 {%- macro _key_columns(entity) -%}

@@ -13,7 +13,7 @@ from highwater.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_te
 from highwater.found_columns import Told, told_of
 from highwater.printable import in_shell, printable
 from highwater.rebuild import declaration_of
-from highwater.yaml_files import file_of_model, named, value_of
+from highwater.yaml_files import named, value_of
 
 WHOLE = ["tinyint", "smallint", "int", "bigint"]
 DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
@@ -48,9 +48,12 @@ def check(table: str | None = None) -> Iterator[Finding]:
     feeds = declared_feeds()
     if table:
         known_table(table)
+    models = {path.stem for path in Path("models").glob("**/*.sql")}
+    undescribed = models - _described_models()
     for entity, sources in logged_tables():
         if table in (None, entity):
-            yield from _check_table(entity, [(feeds[feed], name) for feed, name in sources if feed in feeds])
+            known = [(feeds[feed], name) for feed, name in sources if feed in feeds]
+            yield from _check_table(entity, known, models, undescribed)
     listed = Path("macros/operations/logged_tables.sql")
     if table is None and (not listed.exists() or _logs(listed.read_text()) != _logs(logged_tables_text())):
         problem = "is not what the models say, and builds read it. Take it from version control, or run any add-table."
@@ -61,7 +64,21 @@ def _logs(text: str) -> list[str]:
     return re.findall(r"'entity': .*?\]\]", text)
 
 
-def _check_table(entity: str, sources: list[tuple[Feed, str]]) -> Iterator[Finding]:
+def _described_models() -> set[str]:
+    """Return the names of the models that some file of YAML describes."""
+    names = set()
+    for path in Path("models").glob("**/*.yml"):
+        try:
+            models = (yaml.load(path.read_text(), FAST_LOADER) or {}).get("models") or []
+        except yaml.YAMLError:  # told where its table is checked
+            continue
+        names |= {model["name"] for model in models if isinstance(model, dict) and "name" in model}
+    return names
+
+
+def _check_table(
+    entity: str, sources: list[tuple[Feed, str]], models: set[str], undescribed: set[str]
+) -> Iterator[Finding]:
     path = declaration_of(entity)
     try:
         document = yaml.compose(path.read_text(), FAST_LOADER)
@@ -70,76 +87,91 @@ def _check_table(entity: str, sources: list[tuple[Feed, str]]) -> Iterator[Findi
         yield Finding(path, mark.line + 1 if mark else 1, f"is not YAML: {getattr(error, 'problem', error)}.")
         return
     log = named(value_of(document, "models"), f"{entity}_changes")
-    declared, lines, found = {}, {}, []
     columns = value_of(log, "columns")
-    for node in columns.value if columns else ():
-        name, data_type = (_text(value_of(node, each)) for each in ("name", "data_type"))
-        if data_type is None and path.parts[1] == "changes":  # a declaration of an earlier version lists others too
-            continue
-        field = plain_text(_text(value_of(node, "config", "meta", "field")) or name or "")
-        unit, line = _text(value_of(node, "config", "meta", "unit")), node.start_mark.line + 1
-        found += [(line, wrong) for wrong in what_is_wrong(field, (data_type or "").lower(), unit)]
-        if field in declared:
-            found.append((line, f"column {field!r} is declared in line {lines[field]} already; take one out"))
-        declared[field], lines[field] = (name, (data_type or "").lower(), unit), line
-    for line, wrong in found:
-        yield Finding(path, line, f"{wrong}.")
-    key = value_of(log, "config", "meta", "key")
-    names = [name for name, *_ in declared.values()]
+    if not isinstance(columns, yaml.SequenceNode):
+        yield Finding(path, 1, f"does not describe {entity}_changes with its columns.")
+        return
+    declared, wrong = _declared(columns, path.parts[1] == "changes")
+    yield from (Finding(path, line, problem) for line, problem in wrong)
+    names, key = [column.name for column in declared.values()], value_of(log, "config", "meta", "key")
     for node in key.value if isinstance(key, yaml.SequenceNode) else ():
         if node.value not in names:
-            yield Finding(
-                path,
-                node.start_mark.line + 1,
-                f"the key names {node.value!r}, which is no column. Columns are: {', '.join(names)}.",
-            )
-    yield from _check_models(entity, path, log, bool(key and key.value), sources)
+            problem = f"the key names {node.value!r}, which is no column. Columns are: {', '.join(names)}."
+            yield Finding(path, node.start_mark.line + 1, problem)
+    layers = [f"stg_{feed.name}__{entity}_changes" for feed, _ in sources]
+    layers += [f"{entity}_merged", entity] if key and key.value else []
+    for model in layers:
+        if model not in models:
+            yield Finding(path, log.start_mark.line + 1, f"the model {model} is not there; write {model}.sql again.")
+        elif model in undescribed:
+            yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")
     # what is wrong in itself is mended first
-    for feed, name in sources if not found else ():
-        yield from _check_files(feed, name, path, columns or log, declared, lines)
+    for feed, name in sources if not wrong else ():
+        yield from _check_files(feed, name, path, columns.start_mark.line + 1, declared)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A column as its line declares it."""
+
+    name: str
+    data_type: str
+    line: int
+
+
+def _declared(columns, has_others: bool) -> tuple[dict[str, Declared], list[tuple[int, str]]]:
+    """Return the columns of a list by their fields, and what is wrong with some, by line.
+
+    Arguments:
+        has_others: the list has columns without a type, of the change contract; declarations of version 0.5 had them.
+    """
+    declared, wrong = {}, []
+    for node in columns.value:
+        name, data_type = (_text(value_of(node, each)) or "" for each in ("name", "data_type"))
+        if has_others and not data_type:
+            continue
+        field = plain_text(_text(value_of(node, "config", "meta", "field")) or name)
+        line = node.start_mark.line + 1
+        unit = _text(value_of(node, "config", "meta", "unit"))
+        wrong += [(line, f"{problem}.") for problem in what_is_wrong(field, data_type.lower(), unit)]
+        if field in declared:
+            wrong.append((line, f"column {field!r} is declared in line {declared[field].line} already; take one out."))
+        declared[field] = Declared(name, data_type.lower(), line)
+    return declared, wrong
 
 
 def _text(node) -> str | None:
     return node.value if isinstance(node, yaml.ScalarNode) else None
 
 
-def _check_models(entity, path: Path, log, has_key: bool, sources) -> Iterator[Finding]:
-    """Look for models that are not there or that nothing describes."""
-    models = [f"stg_{feed.name}__{entity}_changes" for feed, _ in sources]
-    models += [f"{entity}_merged", entity] if has_key else []
-    for model in models:
-        if not list(Path("models").glob(f"**/{model}.sql")):
-            yield Finding(path, log.start_mark.line + 1, f"the model {model} is not there; write {model}.sql again.")
-        elif file_of_model(model) is None:
-            yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")
-
-
-def _check_files(feed: Feed, table: str, path: Path, columns, declared: dict, lines: dict) -> Iterator[Finding]:
-    """Compare the columns of a table with what the newest files of a feed tell."""
+def _check_files(feed: Feed, table: str, path: Path, line: int, declared: dict[str, Declared]) -> Iterator[Finding]:
+    """Compare the columns of a table, which are listed from a line on, with what the newest files of a feed tell."""
     told = told_of(feed, table) if FORMATS[feed.format].is_delivered else Told()
     fields = {**told.types, **told.values}
-    by_letters = {field.lower(): field for field in declared}
-    for field in fields:
-        if field in declared:
-            continue
-        other = by_letters.get(field.lower())
-        line = lines[other] if other else columns.start_mark.line + 1
-        do = (
-            f"the column {declared[other][0]} is declared for {other!r}: give it config: {{meta: {{field: {field}}}}}"
-            if other
-            else "add it to the columns, or its values stay in raw alone"
-        )
-        yield Finding(
-            path, line, f"{told} of {feed.name} have the field {field!r}, which is not declared; {do}.", False
-        )
-    for field, (name, data_type, _) in declared.items() if fields else ():
-        if field not in fields and field.lower() not in {each.lower() for each in fields}:
-            if not FORMATS[feed.format].partial_images or told.types:
-                problem = f"column {name}: {told} of {feed.name} have no field {field!r}; records that lack it say NULL"
-                yield Finding(path, lines[field], f"{problem}.", False)
-        elif field in told.types and not holds(data_type, told.types[field][0]):
-            problem = f"column {name} is {data_type}, and the schema of {feed.name} says {told.types[field][0]}"
-            yield Finding(path, lines[field], f"{problem}: what does not fit is rejected; {_widen(table)}.", False)
+    by_letters = {field.lower(): (field, column) for field, column in declared.items()}
+    for field in [field for field in fields if field not in declared]:
+        do, at = "add it to the columns, or its values stay in raw alone", line
+        if other := by_letters.get(field.lower()):
+            do = (
+                f"the column {other[1].name} is declared for {other[0]!r}: give it config: {{meta: {{field: {field}}}}}"
+            )
+            at = other[1].line
+        problem = f"{told} of {feed.name} have the field {field!r}, which is not declared; {do}."
+        yield Finding(path, at, problem, is_error=False)
+    # a record that carries some columns only says nothing of the others
+    tells_all = fields and (told.types or not FORMATS[feed.format].partial_images)
+    letters = {field.lower() for field in fields}
+    for field, column in declared.items():
+        problem = None
+        if tells_all and field.lower() not in letters:
+            problem = (
+                f"column {column.name}: {told} of {feed.name} have no field {field!r}; records without it say NULL."
+            )
+        elif field in told.types and not holds(column.data_type, told.types[field][0]):
+            problem = f"column {column.name} is {column.data_type}, and the schema of {feed.name} says "
+            problem += f"{told.types[field][0]}: what does not fit is rejected; {_widen(table)}."
+        if problem:
+            yield Finding(path, column.line, problem, is_error=False)
 
 
 def _widen(table: str) -> str:

@@ -59,7 +59,11 @@ def value_of(mapping, *names: str):
 
 def named(sequence, name: str):
     """Return the entry of that name in a sequence of mappings; None: there is none."""
-    return next((node for node in (sequence.value if sequence else []) if value_of(node, "name").value == name), None)
+    for node in sequence.value if isinstance(sequence, yaml.SequenceNode) else ():
+        called = value_of(node, "name")
+        if called is not None and called.value == name:
+            return node
+    return None
 
 
 def model_node(text: str, model: str):

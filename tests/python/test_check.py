@@ -74,6 +74,10 @@ ERRORS = {
         f"{DECLARED}:2: nothing describes the model orders_merged",
     ),
     "no YAML": (edit("columns: &columns", "columns: &columns ["), f"{DECLARED}:12: is not YAML: "),
+    "a log that nothing describes": (
+        edit("- name: orders_changes", "- title: orders_changes"),
+        f"{DECLARED}:1: does not describe orders_changes with its columns.",
+    ),
     "a list of tables that is old": (
         edit("'orders'", "'order'", "macros/operations/logged_tables.sql"),
         "macros/operations/logged_tables.sql:1: is not what the models say",

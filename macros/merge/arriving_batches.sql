@@ -42,9 +42,13 @@
     {%- if truncates and arriving.rows > 0 -%}
         {%- do highwater._find_truncates(arriving) -%}
     {%- endif -%}
-    {%- if not is_incremental() or arriving.rows > 0 -%}
-        {#- `highwater build` listens -#}
-        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log') -%}
+    {%- if (not is_incremental() or arriving.rows > 0) and not rebuilt -%}
+        {#- `highwater build` listens, and notes what is to be told of it before it is there -#}
+        {%- set marks = {} -%}
+        {%- for source in arriving.staged -%}
+            {%- do marks.update({source.feed: source.mark}) -%}
+        {%- endfor -%}
+        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log, behind ' ~ tojson(marks)) -%}
     {%- endif -%}
     {{ return(arriving) }}
 {%- endmacro -%}

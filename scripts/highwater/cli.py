@@ -172,7 +172,7 @@ def build(hold, verbose, arguments):
     landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
     builds everything in any case.
     """
-    from highwater import dbt, last_build, progress, publish, rejections
+    from highwater import dbt, last_build, progress, publish, rejections, untold
     from highwater.add_table import logged_tables
     from highwater.deliveries import all_empty
     from highwater.landing import require_landing_folder
@@ -212,7 +212,7 @@ def build(hold, verbose, arguments):
                 raise CheckError("\n".join(undecided))
             return
         last_build.forget()
-        dbt.begin(is_same)
+        dbt.begin(is_same, tells_rejected=True)
         with contextlib.nullcontext() if verbose else progress.shown(entity for entity, _ in logged_tables()):
             if hold:
                 status, withheld = publish.build_held(session(), list(arguments))
@@ -225,20 +225,27 @@ def build(hold, verbose, arguments):
             rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if status < 2 else ([], [])
         )
         troubles += rejections.troubles_of_connectors(rejected)
+        is_told = status < 2 and not troubles
         troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
         if status or withheld:
             for line in [*(f"{r.entity}: {line}" for r in rejected for line in rejections.lines_of(r)), *troubles]:
                 click.echo(line, err=True)
+            if is_told:
+                untold.told("rejected")
             if withheld:
                 raise CheckError("\n".join(withheld))
             sys.exit(status)
-        words, untold, counts = last_build.summary(
+        words, unasked, counts = last_build.summary(
             session(), rejected, last if is_same else None, dbt.pending, bool(dbt.recorded)
         )
         click.echo("\n".join(["", words, *told_at_end]))
-        undecided += [*dbt.waiting.values(), *troubles, *untold]
+        if is_told:
+            untold.told("rejected")
+        undecided += [*dbt.waiting.values(), *troubles, *unasked]
         if undecided:
             raise CheckError("\n".join(undecided))
+        if not arguments:  # every test has passed
+            untold.told("fields")
         last_build.remember(mark, newest, words, counts)
 
 

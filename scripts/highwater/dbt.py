@@ -1,6 +1,7 @@
 """dbt in this process, on the session that landing uses too."""
 
 import contextlib
+import json
 import os
 import re
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from highwater import progress
+from highwater import progress, untold
 from highwater.faults import java_has_ended, masked, without_trace, write_down
 from highwater.printable import ShownStream, printable
 
@@ -22,6 +23,8 @@ TESTS_OF_MACROS = "tests/macros"
 waiting: dict[str, str] = {}
 # the first batch of each log that they appended, by table
 appended: dict[str, int] = {}
+# kinds of news (see untold) that the command tells of at its end, beside the fields of which each run of dbt does
+telling: list[str] = []
 # how many applied changes it has left pending, by table
 pending: dict[str, int] = {}
 # whether the ledger has been built behind the logs
@@ -38,15 +41,21 @@ def checks_of_data_only() -> list[str]:
     return [*WITHOUT_UNIT_TESTS, *without_tests_of_macros()]
 
 
-def begin(is_same: bool) -> None:
+def begin(is_same: bool, tells_rejected: bool = False) -> None:
     """Forget what earlier invocations of this process have said.
 
     Arguments:
         is_same: the project is that of the last build; a macro asks (spark__create_view_as).
+        tells_rejected: the command tells what was rejected, also of what a build appended that did not come to it.
     """
     os.environ["HIGHWATER_PROJECT"] = "as it was" if is_same else "changed"
-    for heard in (waiting, appended, pending, recorded):
+    for heard in (waiting, appended, pending, recorded, telling):
         heard.clear()
+    if tells_rejected:
+        telling.append("rejected")
+        # a table may have been removed since
+        declared = {path.stem.removesuffix("_changes") for path in Path("models/changes").glob("*/*_changes.sql")}
+        appended.update({name: batch for name, batch in untold.untold("rejected").items() if name in declared})
 
 
 def hear(event) -> None:
@@ -63,12 +72,23 @@ def hear(event) -> None:
         waiting[said[1]] = event.data.msg
     if event.info.name != "JinjaLogDebug":
         return
-    if said := re.fullmatch(r"(\w+) appends batch (\d+) of its log", event.data.msg):
+    if said := re.fullmatch(r"(\w+) appends batch (\d+) of its log, behind (\{.*\})", event.data.msg):
         appended.setdefault(said[1], int(said[2]))
+        _note_news(said[1], int(said[2]), json.loads(said[3]))
     if said := re.fullmatch(r"(\w+) leaves (\d+) changes pending", event.data.msg):
         pending[said[1]] = int(said[2])
     if event.data.msg == "the ledger has what the logs have":
         recorded.append(event.data.msg)
+
+
+def _note_news(entity: str, log_batch: int, marks: dict[str, int]) -> None:
+    """Note what is to be told of a batch that a log appends, before it is there: no kill comes between.
+
+    Arguments:
+        marks: by feed, the landing batch above which it takes records in.
+    """
+    news = {"fields": {f"{entity} {feed}": mark for feed, mark in marks.items()}}
+    untold.note(**news, **{kind: {entity: log_batch} for kind in telling})
 
 
 def _shorten_what_is_printed() -> None:
@@ -121,6 +141,7 @@ def run(arguments: list[str]) -> int:
     from dbt_common.exceptions import DbtBaseException
 
     set_defaults()
+    untold.tell_macros()
     if progress.current():
         arguments = ["--quiet", *arguments]
     with contextlib.redirect_stdout(ShownStream(sys.stdout)):
@@ -136,7 +157,19 @@ def run(arguments: list[str]) -> int:
     for row in failing_rows(result, "has_declared_fields"):
         message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
         click.echo(printable(message), err=True)
+    untold.told("fields", _with_fields_told(result))
     return 0 if result.success else 1
+
+
+def _with_fields_told(result) -> list[str]:
+    """Return the tables and feeds whose test has_declared_fields has ended and keeps nothing from being built."""
+    runs = getattr(result.result, "results", None) or []
+    tests = [(run, getattr(getattr(run, "node", None), "test_metadata", None)) for run in runs]
+    return [
+        f"{metadata.kwargs.get('entity')} {metadata.kwargs.get('feed')}"
+        for run, metadata in tests
+        if metadata and metadata.name == "has_declared_fields" and str(run.status) in ("pass", "warn")
+    ]
 
 
 def close_static_page(target: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import yaml
 
-from highwater import dbt
+from highwater import dbt, untold
 from highwater.add_table import column_in_other_letters, column_line, declared_columns
 from highwater.columns import named_columns, what_is_wrong
 from highwater.feeds import FAST_LOADER
@@ -27,6 +27,7 @@ def add_new_fields(spark) -> None:
     from dbt.cli.main import dbtRunner
 
     dbt.set_defaults()
+    untold.tell_macros()
     result = dbtRunner(callbacks=[dbt.hear]).invoke(
         ["test", "--quiet", "--warn-error-options", "{}", "--select", *tests]
     )

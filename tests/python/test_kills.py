@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,12 +51,12 @@ def ask(project, tmp_path, sql):
     return [list(json.loads(line).values()) for line in answer.stdout.splitlines()]
 
 
-def build(project, tmp_path, killed_after=None, waiting_for=""):
+def build(project, tmp_path, killed_after=None, waiting_for="", settings=None):
     """Run `highwater build`; kill it so many seconds after its output holds a word. Return whether it was killed."""
     process = subprocess.Popen(
         [*HIGHWATER, "build", "--verbose"],
         cwd=project,
-        env=environment(project, tmp_path),
+        env=settings or environment(project, tmp_path),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -127,6 +128,22 @@ def test_a_build_that_is_killed_while_models_are_built(project, tmp_path):
     )
     build(project, tmp_path)
     is_whole(project, tmp_path)
+
+
+@pytest.mark.soak
+def test_a_field_that_a_killed_build_took_in_is_told_by_the_next_one(project, tmp_path):
+    """Said once: by the build that comes to its end, though nothing new has landed for it."""
+    (tmp_path / "landing").mkdir()
+    shutil.copytree(project / "landing/datastream_user1", tmp_path / "landing/datastream_user1")
+    record = {"CUSTOMER_ID": 1, "TIER": "gold", "datastream_metadata": {"change_type": "INSERT"}}
+    (tmp_path / "landing/datastream_user1/customers/tier.json").write_text(json.dumps(record) + "\n")
+    settings = environment(project, tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")}
+    taken_in = "OK created sql incremental model lake.customers_changes"
+    assert build(project, tmp_path, killed_after=0, waiting_for=taken_in, settings=settings)
+    told = "datastream_user1/customers/tier.json: the field TIER is not declared (1 record, the first in line 1)."
+    for times in (1, 0):
+        again = subprocess.run([*HIGHWATER, "build"], cwd=project, env=settings, capture_output=True, text=True)
+        assert again.returncode == 0 and again.stderr.count(told) == times, again.stdout + again.stderr
 
 
 @pytest.mark.soak

@@ -87,7 +87,7 @@ WHOLE_ROWS = {
         "when not matched and false then insert",
     ),
     "keys below the highest of a batch are left out": (f"{MERGE}/key_ends.sql", "append('min('", "append('max('"),
-    "deleted rows are shown": (f"{MERGE}/current_rows.sql", "        not is_deleted\n", "        true\n"),
+    "deleted rows are shown": (f"{MERGE}/current_rows.sql", "    not is_deleted\n", "    true\n"),
     "base rows behind pending ones are shown": (
         f"{MERGE}/current_rows.sql",
         "left anti join (select `{{ key | join('`, `') }}` from pending)",
@@ -95,8 +95,8 @@ WHOLE_ROWS = {
     ),
     "what is pending is not shown": (
         f"{MERGE}/current_rows.sql",
-        "        from latest\n",
-        "        from latest\n        where false\n",
+        "    from latest\n",
+        "    from latest\n    where false\n",
     ),
     "the newest pending batch is not shown": (
         f"{MERGE}/current_rows.sql",

@@ -2,6 +2,7 @@
 
 import re
 
+import click
 import pytest
 from highwater import cli, dbt, last_build, rejections
 from highwater.add_table import render
@@ -182,6 +183,31 @@ def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, mon
     assert gauges.workshop.value(f"select count(*) from {TABLE} where n = 'P14D'") == 51
     gauges.build()
     assert not set(gauges.stale()) & set(range(410, 461))
+
+
+@pytest.mark.long
+def test_what_a_killed_build_rejected_fails_the_next_one(gauges, monkeypatch, capsys):
+    """Once: what was told is no trouble of the build behind it, and neither is what a plain run of dbt took in."""
+    monkeypatch.setattr(cli, "_feeds", lambda names: {FEED: declared_feeds()[FEED]})
+    monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
+
+    def be_gone(*_):
+        raise KeyboardInterrupt
+
+    day = [gauges.change(k, n=k) for k in range(601, 661)] + [gauges.change(k, day="P14D") for k in range(661, 721)]
+    gauges.workshop.deliver(f"{FEED}.{TABLE}", "killed.json", day)
+    with monkeypatch.context() as patch, pytest.raises(click.Abort):
+        patch.setattr(rejections, "of_build", be_gone)
+        cli.build.main([], standalone_mode=False)
+    assert gauges.workshop.value(f"select count(*) from {TABLE} where id between 601 and 720") == 60
+    capsys.readouterr()
+    with pytest.raises(CheckError, match=r"60 of 120 records \(50 %\) of batch"):
+        cli.build.main([], standalone_mode=False)
+    assert "60 of 120 records rejected (50 %) in batch" in capsys.readouterr().out
+    cli.build.main([], standalone_mode=False)
+    gauges.deliver("plain.json", *[gauges.change(k, day="P14D") for k in range(721, 841)])
+    gauges.build()
+    cli.build.main([], standalone_mode=False)
 
 
 @pytest.mark.soak

@@ -1,5 +1,7 @@
 """A field that is not declared, or is gone: reported, refused, or made a column, as the table says."""
 
+import errno
+
 import pytest
 import yaml
 from workshop import change
@@ -94,6 +96,96 @@ def test_a_field_in_other_letters_is_told_with_what_to_do(drifting, capsys, monk
         "datastream_drift/drifting/letters.json: the field V is not declared (1 record, the first in line 1). v is: in "
         "drifting.yml, give the column v config: {meta: {field: V}}, then: highwater replay drifting" in output
     )
+
+
+def deliver(workshop, name, key, **values):
+    workshop.deliver(TABLE, f"{name}.json", [change("INSERT", str(key), {"id": key, **values})])
+    workshop.land("datastream_drift")
+
+
+def said(capsys, command="build", selected="+drifting"):
+    """Run dbt as `highwater build` does; return its status and what was printed."""
+    from highwater import dbt
+
+    status = dbt.run([command, "--quiet", "--select", selected])
+    return status, "".join(capsys.readouterr())
+
+
+def be_killed(workshop, monkeypatch, capsys, key):
+    """Build, and be gone when every record is taken in and nobody was told of a field."""
+
+    def be_gone(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("highwater.dbt.failing_rows", be_gone)
+        with pytest.raises(KeyboardInterrupt):
+            said(capsys)
+    assert workshop.value(f"select count(*) from drifting where id = {key}") == 1
+
+
+def test_a_field_that_a_killed_build_took_in_is_told_by_the_next_one(drifting, capsys, monkeypatch):
+    told = "datastream_drift/drifting/{}.json: the field Tier is not declared (1 record, the first in line 1)."
+    deliver(drifting, "killed", 40, v="a", Tier=1)
+    be_killed(drifting, monkeypatch, capsys, 40)
+    be_killed(drifting, monkeypatch, capsys, 40)
+    # a build of another table changes nothing
+    assert said(capsys, selected="+customers") == (0, "")
+    # nothing new has landed
+    status, output = said(capsys)
+    assert status == 0 and told.format("killed") in output
+    assert said(capsys) == (0, "")
+    # the next build has something new for the table
+    deliver(drifting, "killed_too", 41, v="a", Tier=1)
+    be_killed(drifting, monkeypatch, capsys, 41)
+    deliver(drifting, "behind", 42, v="a")
+    _, output = said(capsys)
+    assert told.format("killed_too") in output and "/killed.json" not in output and "/behind.json" not in output
+    assert said(capsys) == (0, "")
+    # models without their tests
+    deliver(drifting, "untested", 43, v="a", Tier=1)
+    assert said(capsys, "run") == (0, "") and drifting.value("select count(*) from drifting where id = 43") == 1
+    _, output = said(capsys, "test", "stg_datastream_drift__drifting_changes")
+    assert told.format("untested") in output
+    assert said(capsys) == (0, "")
+
+
+def test_what_is_noted_is_what_tells(drifting, capsys, monkeypatch):
+    """The control: without the note that a build leaves, the next one says nothing."""
+    deliver(drifting, "control", 44, v="a", Tier=1)
+    be_killed(drifting, monkeypatch, capsys, 44)
+    (drifting.folder / "lake/untold.json").unlink()
+    assert said(capsys) == (0, "")
+
+
+def test_a_field_that_must_be_declared_fails_every_build_though_its_records_are_taken_in(drifting, capsys):
+    path = drifting.folder / DECLARATION
+    text = path.read_text()
+    deliver(drifting, "refused", 45, v="a", Tier=1)
+    assert said(capsys, "run") == (0, "")
+    path.write_text(text.replace("severity: warn", "severity: error"))
+    for _ in range(2):
+        status, output = said(capsys)
+        assert status == 1 and "/refused.json: the field Tier is not declared" in output
+    path.write_text(text)
+    status, output = said(capsys)
+    assert status == 0 and "/refused.json: the field Tier is not declared" in output
+    assert said(capsys) == (0, "")
+
+
+def test_a_log_takes_nothing_in_that_cannot_be_noted(drifting, capsys, monkeypatch):
+    def no_space(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    deliver(drifting, "full", 46, v="a", Tier=1)
+    with monkeypatch.context() as patch:
+        patch.setattr("highwater.untold.write_whole", no_space)
+        status, output = said(capsys)
+    assert status == 1 and "No space left on device" in output and "Traceback" not in output, output
+    assert drifting.value("select count(*) from drifting_changes where source_file like '%/full.json'") == 0
+    status, output = said(capsys)
+    assert status == 0 and "/full.json: the field Tier is not declared" in output
+    assert drifting.value("select count(*) from drifting where id = 46") == 1
 
 
 @pytest.mark.soak

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fault_points import Commands
-from highwater import last_build
+from highwater import dbt, last_build, untold
 from highwater.feeds import Feed
 from highwater.formats import ReadOptions
 from workshop import environment_of_a_user
@@ -63,6 +63,30 @@ def test_what_has_landed_since_a_build():
 def test_what_dbt_is_told_to_select():
     told = last_build.selection({"shop": ["orders", "order.*"], "store": []})
     assert told == ["--select", "source:shop.orders+", "source:shop+", "unassigned_records"]
+
+
+def test_what_is_to_be_told_stays_until_it_was(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
+    monkeypatch.setenv("HIGHWATER_PROJECT", "changed")
+    monkeypatch.chdir(tmp_path)
+    assert untold.untold("fields") == {} and not (tmp_path / "untold.json").exists()
+    untold.note(fields={"orders shop": 3, "lines shop": 0}, rejected={"orders": 7, "removed": 2})
+    # a second build is killed too; what was there first counts, unless something went back
+    untold.note(fields={"orders shop": 5, "lines shop": 1}, rejected={"orders": 6})
+    assert untold.untold("fields") == {"orders shop": 3, "lines shop": 0}
+    untold.told("fields", ["orders shop", "other"])
+    assert untold.untold("fields") == {"lines shop": 0}
+    (tmp_path / "models/changes/shop").mkdir(parents=True)
+    (tmp_path / "models/changes/shop/orders_changes.sql").touch()
+    dbt.begin(is_same=False, tells_rejected=True)
+    assert dbt.appended == {"orders": 6}
+    dbt.begin(is_same=False)
+    assert dbt.appended == {}
+    untold.told("rejected")
+    untold.told("fields")
+    assert untold.untold("fields") == untold.untold("rejected") == {}
+    (tmp_path / "untold.json").write_text('{"fields": [')
+    assert untold.untold("fields") == {}
 
 
 class Fleet:

@@ -138,6 +138,7 @@ _context = {
     "load_relation": lambda relation: relation if BUILD != "first" else None,
     "tojson": json.dumps,
     "fromjson": json.loads,
+    "env_var": lambda name, default: default,
     "project_name": "highwater",
     "exceptions": SimpleNamespace(raise_compiler_error=_raise),
     "source": _source,

@@ -235,8 +235,10 @@ DEBEZIUM = ["add-table", "debezium_erp.bookings"]
     "arguments, words",
     [
         (["add-table", "orders"], ["'orders' is not <vendor>_<system>.<table>"]),
-        (ADD, ["say which columns identify a row"]),
-        ([*ADD, "--key", "id"], ["column 'id' is not written as name:type"]),
+        (ADD, ["no record of it is delivered yet", "say which columns identify a row"]),
+        ([*ADD, "--key", "id"], ["no record of it is delivered yet", "--key id:bigint"]),
+        ([*ADD, "--columns", "v:string"], ["say which columns identify a row"]),
+        ([*ADD, "--key", "id", "--columns", "v:string"], ["column 'id' is not written as name:type"]),
         (
             [*ADD, "--key", "id:int", "--columns", "a:number,b:variable"],
             [

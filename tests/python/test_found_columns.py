@@ -158,7 +158,12 @@ def test_the_newest_files_come_first_and_damaged_ones_are_left_to_landing(tmp_pa
 @pytest.mark.parametrize(
     "format, files, settings, words",
     [
-        ("dms-csv", {"a.csv": "I,1,x\n"}, {}, "its files do not name them. Say them with --columns"),
+        (
+            "dms-csv",
+            {"a.csv": "I,1,x\n"},
+            {},
+            "its files do not name them. Take them from the database's DDL with --ddl FILE",
+        ),
         ("datastream-json", {}, {}, "no record of it is delivered yet"),
         ("changelog", {}, {}, "highwater extract feed_t.t --enable declares a table"),
     ],

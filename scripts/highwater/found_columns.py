@@ -116,8 +116,8 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
         raise UsageError(
             f"nothing in {printable(where)} tells the columns of {printable(table)}: "
             + ("its files do not name them" if told.records else "no record of it is delivered yet")
-            + ". Take them from the database's DDL with --ddl FILE, or say which columns identify a row and which others "
-            "there are, for example --key id:bigint --columns total:decimal(12,2)."
+            + ". Take them from the database's DDL with --ddl FILE, or say which columns identify a row and what "
+            "others there are, for example --key id:bigint --columns total:decimal(12,2)."
         )
     parts, notes = [], []
     for name in {**told.types, **told.values}:

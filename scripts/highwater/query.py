@@ -16,6 +16,8 @@ from highwater.printable import UNPRINTABLE, printable, printable_text
 from highwater.reads_only import refuse_what_does_more
 
 RUNS_ON_FILES = "spark.sql.runSQLOnFiles"
+# characters that a column needs beside others
+READABLE = 10
 
 
 def show(spark, sql: str, form: str, unsafe: bool = False) -> None:
@@ -112,16 +114,34 @@ def _text(value) -> str:
 
 
 def show_table(names, rows) -> None:
-    """Print rows as a table for people."""
-    from rich import box
+    """Print rows as a table for people; each upright, a line a column, where columns side by side could not be read."""
+    from rich.cells import cell_len
     from rich.console import Console
+
+    names = [printable(name) for name in names]
+    texts = [["NULL" if v is None else printable_text(_text(v)) for v in row] for row in rows]
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    widths = [
+        max(cell_len(line) for text in column for line in text.split("\n"))
+        for column in zip(names, *texts, strict=True)
+    ]
+    if min(sum(width + 3 for width in widths), len(names) * READABLE) <= console.width:
+        console.print(_table(names, texts))
+        return
+    for number, row in enumerate(texts, 1):
+        console.print(_table(["column", f"row {number:,}"], zip(names, row, strict=True)))
+    if not texts:
+        console.print(f"no row; columns: {', '.join(names)}", markup=False, highlight=False)
+
+
+def _table(names, rows):
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in names:
-        table.add_column(Text(printable(name)), overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     for row in rows:
-        table.add_row(*("NULL" if value is None else Text(printable_text(_text(value))) for value in row))
-    width = None if sys.stdout.isatty() else 200
-    Console(width=width).print(table)
+        table.add_row(*map(Text, row))
+    return table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from highwater.errors import UsageError
-from highwater.query import _paths_as_tables, show
+from highwater.query import _paths_as_tables, show, show_table
 from highwater.reads_only import REACHING_OUT
 from pyspark.errors import AnalysisException
 
@@ -233,3 +233,19 @@ def test_values_and_names_do_not_speak_to_the_terminal(workshop, capsys):
 
 def test_the_pages_say_that_it_is_no_sandbox():
     assert "not a sandbox" in (Path(__file__).parents[2] / "README.md").read_text()
+
+
+@pytest.mark.parametrize("columns, is_upright", [(19, False), (20, False), (21, True), (60, True)])
+def test_rows_stand_upright_where_their_columns_do_not_fit_side_by_side(columns, is_upright, capsys):
+    names = [f"a_long_name_of_column_{number}" for number in range(columns)]
+    show_table(names, [[f"value [b]{number}" for number in range(columns)], [None] * columns])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ([names[-1], "value", f"[b]{columns - 1}"] in lines) == is_upright
+    assert (["column", "row", "2"] in lines) == is_upright and ([names[0], "NULL"] in lines) == is_upright
+    show_table(names, [])
+    assert ("no row; columns: a_long_name_of_column_0, " in capsys.readouterr().out) == is_upright
+
+
+def test_narrow_columns_stand_side_by_side_however_many(capsys):
+    show_table([f"c{number}" for number in range(25)], [range(25)])
+    assert "c24" in capsys.readouterr().out.splitlines()[1]

@@ -15,6 +15,7 @@ from highwater.remove_table import removal_of, remove
 from workshop import copy_empty_project, environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]
+EARLIER = Path(__file__).with_name("earlier")
 LOG = Path("models/changes/shop/orders_changes.yml")
 
 
@@ -28,7 +29,11 @@ class NoLake:
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     copy_empty_project(PROJECT, tmp_path)
-    shutil.copytree(Path(__file__).with_name("earlier"), tmp_path, dirs_exist_ok=True)
+    # as texts, so that dbt does not take them for the repository's own
+    for path in EARLIER.glob("**/*.txt"):
+        copy = tmp_path / path.relative_to(EARLIER).with_suffix("")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
     monkeypatch.chdir(tmp_path)
     add_table("debezium_shop.others", "id:int")
     return tmp_path

@@ -29,6 +29,7 @@ def deliver(project, row=ROW, columns=COLUMNS):
 def project(tmp_path, monkeypatch):
     copy_empty_project(PROJECT, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HIGHWATER_LANDING", "landing")
     columns = "total:decimal(12,2),at:timestamp_ntz[micros],open:boolean"
     add_table("debezium_shop.orders", "id:bigint", columns, "debezium-json", {"connector": "postgresql"}, history=True)
     deliver(tmp_path)
@@ -133,6 +134,7 @@ def test_errors_fail_and_warnings_do_not(project):
 
 def test_the_examples_have_nothing_wrong_and_no_spark_is_started(monkeypatch):
     monkeypatch.chdir(PROJECT)
+    monkeypatch.setenv("HIGHWATER_LANDING", "examples/landing")
     imported = set(sys.modules)
     assert [str(each) for each in check() if each.is_error] == []
     assert not {name for name in set(sys.modules) - imported if name.startswith("pyspark.sql")}

@@ -35,6 +35,7 @@ def project(tmp_path, monkeypatch):
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HIGHWATER_LANDING", "landing")
     add_table("debezium_shop.others", "id:int")
     return tmp_path
 

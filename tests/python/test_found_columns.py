@@ -59,6 +59,7 @@ def delivered(tmp_path, monkeypatch, format, files, **settings):
 )
 def test_the_examples_tell_their_columns(feed, table, types, key, monkeypatch):
     monkeypatch.chdir(PROJECT)
+    monkeypatch.setenv("HIGHWATER_LANDING", "examples/landing")
     assert found(declared_feeds()[feed], table)[:2] == (dict(each.split() for each in types.split(", ")), key)
 
 

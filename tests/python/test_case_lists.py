@@ -12,6 +12,7 @@ from conftest import PROJECT
 from highwater.documents import NAMED_TABLE
 from highwater.formats import FORMATS as FEED_FORMATS
 from highwater.formats import TABLE_IN_RECORDS
+from highwater.found_columns import IMAGES
 from highwater.readers import READERS as READERS_OF_FORMATS
 
 FORMATS = "test_cases_formats.py::test_"
@@ -113,6 +114,7 @@ def test_every_format_is_known_wherever_formats_are_listed():
     read = {name for name, format in FEED_FORMATS.items() if format.dialect} | READERS_OF_FORMATS.keys()
     assert delivered == read | {"dms-parquet", "parquet"}
     assert {name for name, format in FEED_FORMATS.items() if TABLE_IN_RECORDS in format.layouts} == NAMED_TABLE.keys()
+    assert READERS_OF_FORMATS.keys() == IMAGES.keys()
     for format in FEED_FORMATS.values():
         assert (PROJECT / f"macros/staging/{format.macro}.sql").is_file()
     page = (PROJECT / "docs/formats.md").read_text()

@@ -86,6 +86,11 @@ def _sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
         sources = []
         for feed in re.findall(rf"ref\('stg_(\w+?)__{entity}_changes'\)", path.read_text()):
             staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
+            if not staging.exists():
+                raise UsageError(
+                    f"{path} reads {staging.stem}, and {staging} is not there. Take it back from version control, or "
+                    "take its line out."
+                )
             sources += re.findall(r"source\('(\w+)', '(\w+)'\)", staging.read_text())
         tables.append((entity, sources))
     return tables

@@ -172,7 +172,7 @@ def _add(name: str, table: DdlTable, called: str, given: _Given) -> Addition:
     if given.key or given.without_key:
         found = FoundColumns(found.columns, chosen_key(given.key, found.columns) if given.key else [])
     if declared and inside in declared.tables:
-        notes = differences(_entity(feed, inside), found, "--key" if given.key else "the DDL")
+        notes = differences(entity_of(feed, inside), found, "--key" if given.key else "the DDL")
         return Addition(name, len(found.columns), found.key, [], notes)
     if not found.key and not given.without_key:
         raise UsageError(
@@ -210,7 +210,7 @@ def chosen_key(key: str, columns: list[Column]) -> list[str]:
     return chosen
 
 
-def _entity(feed: str, table: str) -> str:
+def entity_of(feed: str, table: str) -> str:
     """Return the entity of a declared table."""
     from highwater.add_table import logged_tables
 
@@ -225,7 +225,7 @@ def differences(entity: str, found: FoundColumns, key_from: str = "the DDL") -> 
     lines = [f"{field} {column.data_type} is not declared" for field, column in sought.items() if field not in declared]
     lines += [f"{field} is declared and not in the DDL" for field in declared if field not in sought]
     lines += [
-        f"{field} is declared as {_type_of(declared[field])}, and the DDL says {_type_of(column)}"
+        f"{field} is declared as {declared[field].written_type}, and the DDL says {column.written_type}"
         for field, column in sought.items()
         if field in declared and _differ(declared[field], column)
     ]
@@ -239,8 +239,3 @@ def differences(entity: str, found: FoundColumns, key_from: str = "the DDL") -> 
 def _differ(declared: Column, found: Column) -> bool:
     # where the DDL tells no unit, a declared one is what somebody knows better
     return declared.data_type != found.data_type or found.unit not in (None, declared.unit)
-
-
-def _type_of(column: Column) -> str:
-    """Return the type of a column with its unit, as `--columns` takes it."""
-    return column.data_type + (f"[{column.unit}]" if column.unit else "")

@@ -598,6 +598,7 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     A unit of time stands behind its type: `at:timestamp[millis]`.
     """
     from highwater.add_table import add_table, is_known, split_name
+    from highwater.add_tables import add_tables
     from highwater.columns import parse_columns
     from highwater.deliveries import what_is_next
     from highwater.feeds import FORMATS, declared_feeds
@@ -612,7 +613,7 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
             raise UsageError("--ddl says the columns; leave --columns and --history out.")
         if key and without_key:
             raise UsageError("--without-key and --key exclude each other.")
-        _tell_additions(feed, ddl, form, given, dialect, source_table or name, name, key, without_key)
+        _tell_additions(feed, add_tables(feed, ddl, form, given, dialect, source_table or name, name, key, without_key))
         return
     found, notes, told = None, [], None
     # a further feed of a table, its history and its exports need no columns
@@ -645,20 +646,27 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
 
 @commands.command("add-tables")
 @click.argument("feed")
-@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help=DDL)
+@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"All from this. {DDL}")
 @click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
 @click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
 @click.option("--setting", "settings", metavar="NAME=VALUE", multiple=True, help="Setting of that feed.")
 def add_tables_command(feed, ddl, dialect, form, settings):
     """Write the models of every table that a file of DDL creates and FEED does not have yet.
 
-    What is there already is compared with the file, and never overwritten.
+    What is there already is compared with the file, and never overwritten. Without --ddl, of every table of which files
+    are delivered; their columns are what the files tell.
     """
+    from highwater.add_tables import add_tables
+    from highwater.found_columns import add_delivered_tables
     from highwater.new_feed import check_feed
 
     given = _settings_given(settings)
     check_feed(feed, form, given)
-    _tell_additions(feed, ddl, form, given, dialect)
+    if not ddl and dialect:
+        raise UsageError("--dialect says which database wrote the file of --ddl; give that too.")
+    _tell_additions(
+        feed, add_tables(feed, ddl, form, given, dialect) if ddl else add_delivered_tables(feed, form, given)
+    )
 
 
 @commands.command("check")
@@ -705,14 +713,13 @@ def remove_table_command(table, drop_data):
         click.echo(f"{'removed' if not path.exists() else 'changed'} {path}")
 
 
-def _tell_additions(feed, ddl, form, given, dialect, *of_one) -> None:
-    from highwater.add_tables import add_tables
+def _tell_additions(feed, adding) -> None:
     from highwater.deliveries import folder_of, has_own_folders, what_is_next
     from highwater.feeds import declared_feeds
     from highwater.query import show_table
 
     additions = []
-    for addition in add_tables(feed, ddl, form, given, dialect, *of_one):
+    for addition in adding:
         additions.append(addition)
         if sys.stderr.isatty():
             click.echo(f"{addition.table}", err=True)

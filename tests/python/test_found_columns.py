@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -199,3 +201,34 @@ def test_add_table_takes_what_files_tell_and_asks_for_the_rest(tmp_path, monkeyp
     # types that are typed are believed
     typed = run("add-table", "datastream_user1.table1", "--key", "COL1:int", "--columns", "COL2:int", cwd=tmp_path)
     assert typed.returncode == 0 and "Columns as" not in typed.stdout, typed.stderr
+
+
+def test_add_tables_without_ddl_takes_every_table_that_is_delivered(tmp_path):
+    copy_empty_project(PROJECT, tmp_path)
+    for feed in ("datastream_crm", "arcion_tpch"):
+        shutil.copytree(PROJECT / "examples/landing" / feed, tmp_path / "landing" / feed)
+    shutil.copytree(
+        tmp_path / "landing/datastream_crm/crm_contacts", tmp_path / "landing/datastream_crm/Other Contacts"
+    )
+    new = ["--format", "datastream-gcs-json", "--setting", "order=mysql_sort_keys"]
+    result = run("add-tables", "datastream_crm", *new, cwd=tmp_path)
+    assert result.returncode == 0 and "2 of 2 tables added." in result.stdout, result.stdout + result.stderr
+    assert re.search(
+        r"datastream_crm.other_contacts +6 +id +7 files +landing/datastream_crm/Other Contacts/", result.stdout
+    )
+    assert "key: [id]" in (tmp_path / "models/tables/crm/crm_contacts.yml").read_text()
+    again = run("add-tables", "datastream_crm", cwd=tmp_path)
+    assert again.returncode == 0 and again.stdout.count("as it was") == 2 and "0 of 2 tables added." in again.stdout
+    # where records do not tell the key, the command that is told works with it
+    result = run("add-tables", "arcion_tpch", "--format", "arcion-json", "--setting", "layout=records", cwd=tmp_path)
+    assert result.returncode == 1 and "0 of 3 tables added." in result.stdout, result.stdout + result.stderr
+    told = re.search(r"highwater (add-table arcion_tpch.region .*) --key NAME", result.stderr)[1]
+    assert run(*shlex.split(told), "--key", "r_regionkey", cwd=tmp_path).returncode == 0
+    nothing = run(
+        "add-tables", "debezium_none", "--format", "debezium-json", "--setting", "connector=mysql", cwd=tmp_path
+    )
+    assert nothing.returncode == 2 and "no table is delivered in" in nothing.stderr
+    (tmp_path / "models/staging/arcion_tpch/stg_arcion_tpch__region_changes.sql").unlink()
+    for command in (["check"], ["add-tables", "datastream_crm"]):
+        result = run(*command, cwd=tmp_path)
+        assert "reads stg_arcion_tpch__region_changes, and models/staging/" in result.stderr, result.stderr

@@ -597,12 +597,12 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
     A unit of time stands behind its type: `at:timestamp[millis]`.
     """
+    from highwater.add_delivered import TYPED, found_for
     from highwater.add_table import add_table, is_known, split_name
     from highwater.add_tables import add_tables
     from highwater.columns import parse_columns
     from highwater.deliveries import what_is_next
     from highwater.feeds import FORMATS, declared_feeds
-    from highwater.found_columns import TYPED, found_for
     from highwater.new_feed import check_feed
     from highwater.query import show_table
 
@@ -656,8 +656,8 @@ def add_tables_command(feed, ddl, dialect, form, settings):
     What is there already is compared with the file, and never overwritten. Without --ddl, of every table of which files
     are delivered; their columns are what the files tell.
     """
+    from highwater.add_delivered import add_delivered_tables
     from highwater.add_tables import add_tables
-    from highwater.found_columns import add_delivered_tables
     from highwater.new_feed import check_feed
 
     given = _settings_given(settings)

@@ -83,22 +83,10 @@ judged as (
 found as (
 
     select
-        'a rejected change has a reason, and no other' as problem,
-        verdict,
-        cast(null as string) as right_verdict,
-        change_sequence_number,
-        feed,
-        source_file,
-        source_line,
-        landing_batch,
-        log_batch
-    from {{ model }}
-    where (verdict = 'rejected') <> (rejection_reason is not null)
-
-    union all
-
-    select
-        'has an order that is no text of sections, or no line' as problem,
+        case
+            when (verdict = 'rejected') <> (rejection_reason is not null) then 'a rejected change has a reason, and no other'
+            else 'has an order that is no text of sections, or no line'
+        end as problem,
         verdict,
         cast(null as string) as right_verdict,
         change_sequence_number,
@@ -109,7 +97,8 @@ found as (
         log_batch
     from {{ model }}
     where
-        not coalesce(source_line >= 1, false)
+        (verdict = 'rejected') <> (rejection_reason is not null)
+        or not coalesce(source_line >= 1, false)
         or rejection_reason is null
         and not coalesce(change_sequence_number rlike '^[0-9a-f]{16}(/[0-9a-f]{16}){0,5}$', false)
     {%- if is_judged %}

@@ -165,6 +165,8 @@ FAULTS = {
         "has_agreeing_verdicts",
     ),
     "rejected made applied": (f"{LOG} verdict = 'applied' where verdict = 'rejected'", "has_agreeing_verdicts"),
+    "order that is no text of sections": (f"{LOG} change_sequence_number = '9' where id = 9", "has_agreeing_verdicts"),
+    "record without a line": (f"{LOG} source_line = 0 where id = 9", "has_agreeing_verdicts"),
     "rejected without a trace": (
         f"{LOG} verdict = 'superseded', rejection_reason = null where verdict = 'rejected'",
         "agrees_with_ledger",

@@ -12,7 +12,7 @@ from pyarrow import types
 
 from highwater import readers
 from highwater.add_table import FoundColumns
-from highwater.columns import named_columns
+from highwater.columns import named_columns, what_is_wrong
 from highwater.errors import UsageError
 from highwater.feeds import FORMATS, Feed
 from highwater.formats import TABLE_IN_FOLDERS
@@ -121,7 +121,10 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
         if spark is None:
             spark, doubt = _guessed(told.values[name], FORMATS[feed.format].dialect is not None)
             notes += [f"{printable(name)} {doubt}"] if doubt else []
-        parts.append((name, spark, unit))
+        if wrong := what_is_wrong(name, spark, None):
+            notes.append(f"{printable(name)} is left in raw: {printable(wrong[0])}")
+        else:
+            parts.append((name, spark, unit))
     if feed.format == "debezium-json" and not told.types:
         notes.append("its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell")
     key = [name for name in told.key if name in told.values]
@@ -165,13 +168,21 @@ def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> It
                 if feed.options.dialect or readers.needs_random_access(feed.options):
                     row = _own(feed, fields)
                 else:
-                    document = json.loads(fields.get("document") or record["record"], parse_float=Decimal)
-                    row = IMAGES[feed.format](document, told)
+                    row = _image(feed.format, fields.get("document") or record["record"], told)
                 if row and not has_schema:
                     _read_schema(system, feed, file, told)
                     has_schema = True
                 if row:
                     yield row
+
+
+def _image(format: str, text: str | bytes, told: Told) -> dict | None:
+    """Return the image of a row in a document; None where there is none, or nothing can be made of it."""
+    try:
+        row = IMAGES[format](json.loads(text, parse_float=Decimal), told)
+    except (ValueError, RecursionError):  # landing and staging say what is wrong with it
+        return None
+    return row if isinstance(row, dict) else None
 
 
 def _own(feed: Feed, fields: dict) -> dict:
@@ -189,7 +200,8 @@ def _own(feed: Feed, fields: dict) -> dict:
 
 
 def _datastream(document: dict, told: Told) -> dict | None:
-    keys = (document.get("source_metadata") or {}).get("primary_keys")
+    metadata = document.get("source_metadata")
+    keys = metadata.get("primary_keys") if isinstance(metadata, dict) else None
     told.key = [name for name in keys if isinstance(name, str)] if isinstance(keys, list) else told.key
     return document.get("payload")
 
@@ -204,38 +216,49 @@ def _debezium(document: dict, told: Told) -> dict | None:
         payload = document["payload"]
         told.types |= _types_of_connect(document.get("schema"))
     if "op" in payload and payload.keys() & {"before", "after", "source"}:
-        image = payload.get("after") or payload.get("before")
-        return image if isinstance(image, dict) else None
+        return payload.get("after") or payload.get("before")
     return {name: value for name, value in payload.items() if not name.startswith("__")}
 
 
 def _types_of_connect(schema) -> dict[str, tuple[str, str | None]]:
     """Return the types of the columns in a schema of Kafka Connect, of a row or of Debezium's envelope around it."""
-    fields = schema.get("fields") or [] if isinstance(schema, dict) else []
-    row = next((each for each in fields if each.get("field") == "after" and each.get("type") == "struct"), None)
-    columns = (row or schema or {}).get("fields") or []
+    fields = _fields_of_connect(schema)
+    row = next((each for each in fields if each["field"] == "after" and each.get("type") == "struct"), None)
+    columns = _fields_of_connect(row) if row else fields
     return {each["field"]: _type_of_connect(each) for each in columns if not each["field"].startswith("__")}
 
 
+def _fields_of_connect(schema) -> list[dict]:
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    return [
+        each
+        for each in (fields if isinstance(fields, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("field"), str)
+    ]
+
+
 def _type_of_connect(column: dict) -> tuple[str, str | None]:
-    name, parameters = column.get("name"), column.get("parameters") or {}
+    name, parameters = str(column.get("name")), column.get("parameters")
     if name == "org.apache.kafka.connect.data.Decimal":
-        return _decimal(parameters.get("connect.decimal.precision", 38), parameters.get("scale", 0)), None
+        told = parameters if isinstance(parameters, dict) else {}
+        return _decimal(told.get("connect.decimal.precision", 38), told.get("scale", 0)), None
     if name in CONNECT_NAMES:
         return CONNECT_NAMES[name]
-    # times of day, durations and what else has a name of its own are texts or numbers as they stand
-    is_plain = name is None or not name.startswith("io.debezium.time.")
-    return CONNECT.get(column.get("type"), "string") if is_plain else "string", None
+    # times of day and durations are texts or numbers as they stand
+    is_time = name.startswith("io.debezium.time.")
+    return "string" if is_time else CONNECT.get(str(column.get("type")), "string"), None
 
 
 def _decimal(precision, scale) -> str:
-    digits, behind = int(precision), max(int(scale), 0)
+    try:
+        digits, behind = int(precision), max(int(scale), 0)
+    except (TypeError, ValueError):
+        return "string"
     return f"decimal({max(digits, behind, 1)},{behind})" if max(digits, behind) <= 38 else "string"
 
 
 def _arcion(document: dict, told: Told) -> dict | None:
-    image = document.get("after") or document.get("before")
-    return image if isinstance(image, dict) else None
+    return document.get("after") or document.get("before")
 
 
 IMAGES = {

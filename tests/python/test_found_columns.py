@@ -158,6 +158,29 @@ def test_the_newest_files_come_first_and_damaged_ones_are_left_to_landing(tmp_pa
     assert list(found(feed, "t")[0]) == ["new", "old"]
 
 
+HOSTILE = [
+    "[1]", '"text"', "{}", '{"op": "c", "after": 5}', '{"op": "c", "after": [], "source": "x"}',
+    "[" * 3000 + "]" * 3000,
+    '{"schema": 5, "payload": {"op": "c", "after": {"id": 1}}}',
+    '{"schema": {"fields": [1, {"field": 2}, {"field": "after", "type": "struct", "fields": "none"}]}, '
+    '"payload": {"op": "c"}}',
+    '{"schema": {"fields": [{"field": "after", "type": "struct", "fields": [{"field": "odd", "type": [], "name": 7}, '
+    '{"field": "n", "name": "org.apache.kafka.connect.data.Decimal", "parameters": "?"}, {"field": "m", "name": '
+    '"org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "x"}}]}]}, '
+    '"payload": {"op": "c", "after": {"id": 2}}}',
+    '{"op": "c", "after": {"": 1, "a\\u0000b": 2, "{{ 1/0 }}": 3, "' + "n" * 300 + '": 4}, "source": {}}',
+    '{"op": "c", "after": {"id": NaN}, "source": {}}',
+]  # fmt: skip
+
+
+def test_hostile_records_tell_what_they_can_and_break_nothing(tmp_path, monkeypatch):
+    feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": "\n".join(HOSTILE)}, connector="mysql")
+    types, key, notes = found(feed, "t")
+    assert types["id"] == "bigint" and types["{{ 1/0 }}"] == "bigint" and types["odd"] == types["m"] == "string"
+    assert types["n"] == "decimal(38,0)" and not key and not {"", "a\x00b", "n" * 300} & types.keys()
+    assert sum("is left in raw" in note for note in notes) == 3 and not re.search(r"[\x00-\x1f]", "".join(notes))
+
+
 @pytest.mark.parametrize(
     "format, files, settings, words",
     [

@@ -92,7 +92,9 @@ def with_item(text: str, sequence, item: str) -> str:
         end = sequence.end_mark.index - 1
         entry = item.removeprefix("- ").rstrip("\n")
         return f"{text[:end].rstrip().rstrip(',')}, {entry}{text[end:]}"
-    indent = " " * sequence.start_mark.column
+    # that of the dashes: an anchor stands in another column
+    last = text.split("\n")[sequence.value[-1].start_mark.line]
+    indent = last[: len(last) - len(last.lstrip())]
     lines = "\n".join(indent + line if line else line for line in item.rstrip("\n").split("\n"))
     return behind_line(text, _end_of_item(text, sequence.value[-1]), lines)
 

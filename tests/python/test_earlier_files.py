@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from highwater.add_table import add_table, declared_columns
 from highwater.check import check
 from highwater.declarations import declare_truncates
@@ -80,5 +81,14 @@ def test_they_can_be_removed_and_added_again_in_todays_form(project):
     )
     add_table("debezium_shop.orders", "id:bigint", "feed:string", history=True)
     add_table("exports_shop.orders", format="csv", settings={"role": "export"})
-    assert declaration_of("orders") == Path("models/tables/shop/orders.yml")
+    assert declaration_of("orders") == (path := Path("models/tables/shop/orders.yml"))
+    # columns that have names of the project are listed by the view itself
+    for name in ("orders", "others"):
+        _add(NoLake, name, "Note")
+    declared = {model["name"]: model for model in yaml.safe_load(path.read_text())["models"]}
+    assert [c["name"] for c in declared["orders_changes"]["columns"]] == ["id", "source_feed", "note"]
+    assert [c["name"] for c in declared["orders"]["columns"]] == ["id", "feed", "note"]
+    assert "    columns: &columns\n      - {name: id, data_type: int}\n      - {name: note," in (
+        Path("models/tables/shop/others.yml").read_text()
+    )
     assert parses(project) is True

@@ -413,12 +413,9 @@ def test_a_change_of_an_ignored_column_opens_no_version(past):
 def test_columns_that_are_not_there_are_refused(past, arguments, words):
     model = past.folder / "models/history/past/chronicles_history.sql"
     text = model.read_text()
-    model.write_text(
-        text.replace(
-            "'chronicles') }}\n\n)\n\nselect * from versions",
-            f"'chronicles', {arguments}) }}}}\n\n)\n\nselect * from versions",
-        )
-    )
+    changed = text.replace(", 'chronicles') }}", f", 'chronicles', {arguments}) }}}}")
+    assert changed != text
+    model.write_text(changed)
     try:
         with pytest.raises(AssertionError, match=words):
             past.build("chronicles_history", command="run")

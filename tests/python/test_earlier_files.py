@@ -81,7 +81,8 @@ def test_they_can_be_removed_and_added_again_in_todays_form(project):
     )
     add_table("debezium_shop.orders", "id:bigint", "feed:string", history=True)
     add_table("exports_shop.orders", format="csv", settings={"role": "export"})
-    assert declaration_of("orders") == (path := Path("models/tables/shop/orders.yml"))
+    path = Path("models/tables/shop/orders.yml")
+    assert declaration_of("orders") == path
     # columns that have names of the project are listed by the view itself
     for name in ("orders", "others"):
         _add(NoLake, name, "Note")

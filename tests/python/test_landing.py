@@ -393,7 +393,7 @@ def test_what_landed_before_names_were_kept_has_its_name(workshop):
 
 
 def test_tables_of_a_file_that_lands_again_have_their_names(workshop):
-    feed = "debezium_again"
+    feed = "debezium_taken_again"
     with declared(workshop, feed, "orders", **MULTI) as reading:
         workshop.deliver(feed, "1.json", of_tables("public.orders"))
         workshop.deliver(feed, "2.json", of_tables("archive.orders"))

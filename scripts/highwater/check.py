@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import yaml
@@ -10,7 +11,7 @@ import yaml
 from highwater.add_table import known_table, logged_tables, logged_tables_text
 from highwater.columns import what_is_wrong
 from highwater.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
-from highwater.found_columns import Told, told_of
+from highwater.found_columns import Told, counted, told_of
 from highwater.printable import in_shell, printable
 from highwater.rebuild import declaration_of
 from highwater.yaml_files import named, value_of
@@ -98,6 +99,9 @@ def _check_table(
         if node.value not in names:
             problem = f"the key names {node.value!r}, which is no column. Columns are: {', '.join(names)}."
             yield Finding(path, node.start_mark.line + 1, problem)
+    if not (key and key.value) and f"{entity}_merged" in models:
+        problem = f"declares no key (`config: {{meta: {{key: […]}}}}`), and {entity}_merged is there, which needs one."
+        yield Finding(path, log.start_mark.line + 1, problem)
     layers = [f"stg_{feed.name}__{entity}_changes" for feed, _ in sources]
     layers += [f"{entity}_merged", entity] if key and key.value else []
     for model in layers:
@@ -156,10 +160,15 @@ def _check_files(feed: Feed, table: str, path: Path, line: int, declared: dict[s
                 f"the column {other[1].name} is declared for {other[0]!r}: give it config: {{meta: {{field: {field}}}}}"
             )
             at = other[1].line
-        problem = f"{told} of {feed.name} have the field {field!r}, which is not declared; {do}."
+        said = counted(len(told.values[field])) if field in told.values else "the schema"
+        has = "has" if said in ("1 record", "the schema") else "have"
+        problem = f"{said} of {feed.name} {has} the field {field!r}, which is not declared; {do}."
         yield Finding(path, at, problem, is_error=False)
+    if several := told.of_several_tables():
+        yield Finding(path, line, f"{feed.name}: {several}.", is_error=False)
     # a record that carries some columns only says nothing of the others
-    tells_all = fields and (told.types or not FORMATS[feed.format].partial_images)
+    is_whole = feed.format == "debezium-json" or not FORMATS[feed.format].partial_images
+    tells_all = fields and (told.types or (is_whole and "no_supplement" not in feed.settings))
     letters = {field.lower() for field in fields}
     for field, column in declared.items():
         problem = None
@@ -170,12 +179,35 @@ def _check_files(feed: Feed, table: str, path: Path, line: int, declared: dict[s
         elif field in told.types and not holds(column.data_type, told.types[field][0]):
             problem = f"column {column.name} is {column.data_type}, and the schema of {feed.name} says "
             problem += f"{told.types[field][0]}: what does not fit is rejected; {_widen(table)}."
+        elif odd := [value for value in told.values.get(field, ()) if not fits(value, column.data_type)]:
+            problem = f"column {column.name} is {column.data_type}, and {counted(len(odd))} of {feed.name} "
+            problem += f"{'has' if len(odd) == 1 else 'have'} what does not fit, {odd[0]} for example; {_widen(table)}."
         if problem:
             yield Finding(path, column.line, problem, is_error=False)
 
 
 def _widen(table: str) -> str:
     return f"declare that type, then: highwater rebuild {in_shell(table)} --from raw, where records have been taken in"
+
+
+def fits(value, declared: str) -> bool:
+    """Return whether a number fits a declared type of numbers; whatever else it is may have a way of its own.
+
+    Example: `fits(300, "tinyint")` is False, `fits("x", "tinyint")` is True.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return True
+    number, decimal = Decimal(value), DECIMAL.fullmatch(declared)
+    if declared not in WHOLE and not decimal:
+        return True
+    if not number or number.adjusted() > 40:
+        return not number
+    _, digits, exponent = number.as_tuple()
+    behind = max(0, -exponent - (len(digits) - len("".join(map(str, digits)).rstrip("0"))))
+    if declared in WHOLE:
+        bits = 8 * 2 ** WHOLE.index(declared)
+        return not behind and -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
+    return behind <= int(decimal[2]) and abs(number) < 10 ** (int(decimal[1]) - int(decimal[2]))
 
 
 def holds(declared: str, told: str) -> bool:

@@ -13,6 +13,7 @@ from pyarrow import types
 from highwater import readers
 from highwater.add_table import FoundColumns
 from highwater.columns import named_columns, what_is_wrong
+from highwater.documents import NAMED_TABLE
 from highwater.errors import UsageError
 from highwater.feeds import FORMATS, Feed
 from highwater.formats import TABLE_IN_FOLDERS
@@ -24,6 +25,7 @@ from highwater.records import CountedStream, UnreadableFile, decompressed
 RECORDS_AT_MOST, FILES_AT_MOST = 1000, 20
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
+MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 FRACTION = re.compile(r"-?(0|[1-9]\d*)\.(?P<behind>\d+)")
 # what DMS, Tungsten and Arcion put beside the columns of a table
@@ -74,23 +76,38 @@ class Told:
     Attributes:
         types: by field, Spark's type and the unit of its times, from a schema. values: by field, what was seen of it.
         key: the fields of its key; none: they do not tell it. files, records: how many were read.
+        tables: what the records call their table, where folders tell it and the format's records do too.
     """
 
     types: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     values: dict[str, list] = field(default_factory=dict)
     key: list[str] = field(default_factory=list)
+    tables: set[str] = field(default_factory=set)
     files: int = 0
     records: int = 0
 
     def __str__(self) -> str:
-        records = f"{self.records:,} record{'s'[: self.records != 1]}"
-        return f"the schema and {records}" * bool(self.types) or records
+        return f"the schema and {counted(self.records)}" if self.types else counted(self.records)
+
+    def of_several_tables(self) -> str | None:
+        """Return what to say where the records of one folder name several tables; None: they name one, or none."""
+        if len(self.tables) < 2:
+            return None
+        return (
+            f"its records name several tables ({printable(', '.join(sorted(self.tables)))}), and the folder tells one: "
+            "all become rows of it. Declare `layout: records` for the feed where they are several"
+        )
 
     def see(self, row: dict) -> None:
         """Take in one image of a row."""
         self.records += 1
         for name, value in row.items():
             self.values.setdefault(name, []).append(value)
+
+
+def counted(records: int) -> str:
+    """Return a number of records in words."""
+    return f"{records:,} record{'s'[: records != 1]}"
 
 
 def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str]:
@@ -127,6 +144,7 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
             parts.append((name, spark, unit))
     if feed.format == "debezium-json" and not told.types:
         notes.append("its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell")
+    notes += filter(None, [told.of_several_tables()])
     key = [name for name in told.key if name in told.values]
     return FoundColumns(named_columns(parts), key), notes, str(told)
 
@@ -168,7 +186,11 @@ def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> It
                 if feed.options.dialect or readers.needs_random_access(feed.options):
                     row = _own(feed, fields)
                 else:
-                    row = _image(feed.format, fields.get("document") or record["record"], told)
+                    text = fields.get("document") or record["record"]
+                    row = _image(feed.format, text, told)
+                    if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
+                        _, named = readers.named_table(feed.format, text.encode() if isinstance(text, str) else text)
+                        told.tables |= {named} if isinstance(named, str) else set()
                 if row and not has_schema:
                     _read_schema(system, feed, file, told)
                     has_schema = True
@@ -328,12 +350,15 @@ def _guessed(values: list, all_texts: bool) -> tuple[str, str | None]:
     if all(isinstance(value, int | Decimal) and not isinstance(value, bool) for value in there):
         return _number(there)
     if not all(isinstance(value, str) for value in there):
-        return "string", None
+        kinds = {type(value) for value in there} - {dict, list}
+        mixed = "holds values of several kinds, numbers and texts for example; it is declared as string"
+        return "string", mixed if len(kinds) > 1 and str in kinds else None
     if all(map(DATE.fullmatch, there)):
         return "date", None
     moments = [MOMENT.fullmatch(value) for value in there]
     if all(moments):
-        return "timestamp" if all(each["zone"] for each in moments) else "timestamp_ntz", None
+        doubt = "has times at midnight only, so it may be a date" if all(map(MIDNIGHT.search, there)) else None
+        return "timestamp" if all(each["zone"] for each in moments) else "timestamp_ntz", doubt
     if all(WHOLE.fullmatch(value) or FRACTION.fullmatch(value) for value in there):
         if all_texts:
             return _number([Decimal(value) for value in there])

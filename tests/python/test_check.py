@@ -2,10 +2,11 @@
 
 import json
 import sys
+from decimal import Decimal
 
 import pytest
 from highwater.add_table import add_table
-from highwater.check import check, holds
+from highwater.check import check, fits, holds
 from highwater.errors import UsageError
 from test_commands import run
 from test_found_columns import CONNECT, PROJECT
@@ -23,6 +24,13 @@ def deliver(project, row=ROW, columns=COLUMNS):
     path = project / "landing/debezium_shop/orders/a.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record))
+
+
+def deliver_plain(project, *tables):
+    """Records without a schema, of some tables."""
+    row = ROW | {"id": 300}
+    records = [{"op": "c", "after": row, "source": {"table": name}} for name in tables or ["orders"]]
+    (project / "landing/debezium_shop/orders/a.json").write_text("\n".join(map(json.dumps, records)))
 
 
 @pytest.fixture
@@ -66,6 +74,7 @@ ERRORS = {
         edit("key: [id]", "key: [idd]"),
         f"{DECLARED}:6: the key names 'idd', which is no column.",
     ),
+    "no key": (edit("key: [id]", "keys: [id]"), f"{DECLARED}:2: declares no key"),
     "a model that is gone": (
         remove("models/merged/shop/orders_merged.sql"),
         f"{DECLARED}:2: the model orders_merged is not there",
@@ -85,13 +94,24 @@ ERRORS = {
     ),
 }
 WARNINGS = {
+    "a type that numbers do not fit": (
+        lambda project: (
+            edit("{name: id, data_type: bigint}", "{name: id, data_type: tinyint}")(project),
+            deliver_plain(project),
+        ),
+        f"{DECLARED}:12: warning: column id is tinyint, and 1 record of debezium_shop has what does not fit, 300 for",
+    ),
+    "records of several tables in one folder": (
+        lambda project: deliver_plain(project, "orders", "others"),
+        f"{DECLARED}:11: warning: debezium_shop: its records name several tables (orders, others), and the folder",
+    ),
     "a field that is not declared": (
         lambda project: deliver(project, ROW | {"note": "x"}),
-        f"{DECLARED}:11: warning: {TOLD} have the field 'note', which is not declared;",
+        f"{DECLARED}:11: warning: 1 record of debezium_shop has the field 'note', which is not declared;",
     ),
     "a field in other letters": (
         edit("{name: open, data_type: boolean}", "{name: open, data_type: boolean, config: {meta: {field: Open}}}"),
-        f"{DECLARED}:15: warning: {TOLD} have the field 'open', which is not declared; "
+        f"{DECLARED}:15: warning: 1 record of debezium_shop has the field 'open', which is not declared; "
         "the column open is declared for 'Open': give it config: {meta: {field: open}}.",
     ),
     "a field that is gone": (
@@ -152,3 +172,18 @@ def test_the_examples_have_nothing_wrong_and_no_spark_is_started(monkeypatch):
 )  # fmt: skip
 def test_what_a_type_holds(declared, told, is_held):
     assert holds(declared, told) == is_held
+
+
+@pytest.mark.parametrize(
+    "value, declared, is_held",
+    [
+        (127, "tinyint", True), (128, "tinyint", False), (-129, "tinyint", False), (2**63, "bigint", False),
+        (Decimal("1.5"), "int", False), (Decimal("1.0"), "int", True), (Decimal("999.99"), "decimal(5,2)", True),
+        (Decimal("9.999"), "decimal(5,2)", False), (1000, "decimal(5,2)", False),
+        (Decimal("1E+999999"), "int", False), (10**40, "decimal(38,0)", False), (Decimal("0.00"), "int", True),
+        (Decimal("1." + "0" * 50), "int", True), ("x", "int", True), (True, "int", True),
+        (5, "date", True), (None, "int", True),
+    ],
+)  # fmt: skip
+def test_what_fits_a_type(value, declared, is_held):
+    assert fits(value, declared) == is_held

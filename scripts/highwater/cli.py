@@ -641,7 +641,7 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     if sources and FORMATS[declared.format].names_columns:
         click.echo(f"Files without a header: `columns` of {sources} has to name all columns in the order of the files.")
     # a history is of what is delivered already
-    click.echo(what_is_next(declared, [name]) if sources else "Now: highwater build")
+    click.echo(what_is_next(declared, [name]) if sources and not found else "Now: highwater build")
 
 
 @commands.command("add-tables")
@@ -664,9 +664,8 @@ def add_tables_command(feed, ddl, dialect, form, settings):
     check_feed(feed, form, given)
     if not ddl and dialect:
         raise UsageError("--dialect says which database wrote the file of --ddl; give that too.")
-    _tell_additions(
-        feed, add_tables(feed, ddl, form, given, dialect) if ddl else add_delivered_tables(feed, form, given)
-    )
+    adding = add_tables(feed, ddl, form, given, dialect) if ddl else add_delivered_tables(feed, form, given)
+    _tell_additions(feed, adding, are_delivered=not ddl)
 
 
 @commands.command("check")
@@ -711,9 +710,11 @@ def remove_table_command(table, drop_data):
                 click.echo(f"dropped lake.{name}")
     for path in remove(removal):
         click.echo(f"{'removed' if not path.exists() else 'changed'} {path}")
+    if not drop_data:
+        click.echo("What it has in the lake and in the landing folder stays; added again, it goes on where it was.")
 
 
-def _tell_additions(feed, adding) -> None:
+def _tell_additions(feed, adding, are_delivered=False) -> None:
     from highwater.deliveries import folder_of, has_own_folders, what_is_next
     from highwater.feeds import declared_feeds
     from highwater.query import show_table
@@ -735,9 +736,8 @@ def _tell_additions(feed, adding) -> None:
         for note in each.notes:
             click.echo(f"{each.table}: {printable(note)}", err=True)
     added = [each.table.partition(".")[2] for each in additions if each.written]
-    click.echo(
-        f"{len(added):,} of {len(additions):,} tables added." + (f" {what_is_next(declared, added)}" if added else "")
-    )
+    following = "Now: highwater build" if are_delivered or not added else what_is_next(declared, added)
+    click.echo(f"{len(added):,} of {len(additions):,} tables added." + f" {following}" * bool(added))
     if refused := sum(each.refused for each in additions):
         raise CheckError(f"{refused:,} not added; the lines above say why.")
 

@@ -48,11 +48,14 @@ class _Model(RelationEmulator):
 def _answer(statement):
     """Answer a query of a macro with a row of numbers; in an idle build with zeros, and `limit 1` with no row.
 
-    `describe query` is answered with the columns that the model declares.
+    `describe query` is answered with the columns that the model or its table declares.
     """
     if statement.startswith("describe query"):
         relation = statement.split()[-1]
-        columns = next(model["columns"] for model in _declared("models") if model["name"] == relation)
+        models = {model["name"]: model for model in _declared("models")}
+        # layers have the columns of their table, which its log declares
+        log = re.sub(r"^stg_\w+?__|_merged$|_history$", "", relation) + "_changes"
+        columns = models[relation].get("columns") or models[log]["columns"]
         return SimpleNamespace(rows=[[column["name"], column.get("data_type", "string")] for column in columns])
     if BUILD != "idle":
         return SimpleNamespace(rows=[_Row([1, 1, 1, 1])], columns=[SimpleNamespace(values=lambda: [0])])

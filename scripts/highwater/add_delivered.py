@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from highwater import readers
 from highwater.add_table import FoundColumns, add_table, declared_columns, declaring, name_inside
-from highwater.add_tables import Addition, chosen_key, entity_of
+from highwater.add_tables import Addition, chosen_key, entity_of, options_of_new
 from highwater.errors import UsageError
-from highwater.feeds import FORMATS, Feed, declared_feeds, feed_of_settings
+from highwater.feeds import Feed, declared_feeds
 from highwater.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS
 from highwater.found_columns import FILES_AT_MOST, found_in_files
 from highwater.landing import delivered_files, undeclared_folders
 from highwater.listing import filesystem
+from highwater.new_feed import given_feed
 from highwater.printable import in_shell, printable
 from highwater.records import CountedStream, UnreadableFile
-from highwater.yaml_files import as_yaml_reads_it
 
 # a key that is written with types
 TYPED = re.compile(r":\s*\w+[^:\"]*\Z")
@@ -33,9 +33,9 @@ def found_for(
     """
     name, _, inside = table.partition(".")
     called = source_table or inside
-    if _feed(name, format, settings, {}).layout != TABLE_IN_FOLDERS and '"' not in called:
+    if given_feed(name, format, settings, {}).layout != TABLE_IN_FOLDERS and '"' not in called:
         called = called.lower()
-    found, notes, told = found_in_files(_feed(name, format, settings, {inside: called}), called)
+    found, notes, told = found_in_files(given_feed(name, format, settings, {inside: called}), called)
     if key or without_key:
         return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), notes, told
     if not found.key:
@@ -47,16 +47,6 @@ def found_for(
     return found, notes, told
 
 
-def _feed(name: str, format: str | None, settings: dict, tables: dict[str, str]) -> Feed:
-    """Return a feed as it is declared, or as it is about to be, with these tables alone."""
-    if declared := declared_feeds().get(name):
-        given = declared.settings
-    else:
-        role = {} if "changes" in FORMATS[format].roles else {"role": "baseline"}
-        given = {"format": format} | role | {setting: as_yaml_reads_it(value) for setting, value in settings.items()}
-    return feed_of_settings(f"the feed {name}", name, given, tables)
-
-
 def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]) -> Iterator[Addition]:
     """Declare every table that files of a feed are delivered of and that it does not have yet.
 
@@ -65,29 +55,30 @@ def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]
     Yields: what became of each, when it is done. Of what is there already nothing is written; see highwater.check.
     Raises: UsageError when no file is delivered.
     """
-    delivered = _delivered_tables(_feed(feed, format, settings, {}))
+    given = given_feed(feed, format, settings, {})
+    delivered = _delivered_tables(given)
     if not delivered:
-        root = _feed(feed, format, settings, {}).root
         raise UsageError(
-            f"no table is delivered in {printable(f'{root}/{feed}')}. Deliver files first, or take the tables from the "
-            "database's DDL with --ddl FILE."
+            f"no table is delivered in {printable(f'{given.root}/{feed}')}. Deliver files first, or take the tables "
+            "from the database's DDL with --ddl FILE."
         )
     for called in delivered:
         declared = declared_feeds().get(feed)
         there = [table for table in (declared.tables if declared else ()) if declared.source_table(table) == called]
         name = f"{feed}.{there[0] if there else name_inside(called)}"
         if there:
-            yield Addition(name, *_counted(name), [], [])
+            columns, key = declared_columns(entity_of(feed, there[0]))
+            yield Addition(name, len(columns), key, [], [])
             continue
         columns = 0
         try:
-            found, notes, _ = found_in_files(_feed(feed, format, settings, {name_inside(called): called}), called)
+            found, notes, _ = found_in_files(given_feed(feed, format, settings, {name_inside(called): called}), called)
             columns = len(found.columns)
             if not found.key:
-                command = _adding(feed, called, {} if declared else settings, None if declared else format)
+                command = [declaring(feed, called), *map(in_shell, options_of_new(feed, format, settings))]
                 raise UsageError(
-                    f"its records do not tell its key: {command} --key NAME,…   (or --without-key, where nothing "
-                    "identifies a row)"
+                    f"its records do not tell its key: {' '.join(command)} --key NAME,…   (or --without-key, where "
+                    "nothing identifies a row)"
                 )
             source_table = None if name_inside(called) == called else called
             format_of_new = None if declared else format
@@ -95,20 +86,6 @@ def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]
             yield Addition(name, columns, found.key, written, notes)
         except UsageError as error:
             yield Addition(name, columns, [], [], [f"not added: {error}"], True)
-
-
-def _adding(feed: str, called: str, settings: dict[str, str], format: str | None) -> str:
-    """Return the command that adds a table, but for its key; `format`, `settings`: of a feed that is not declared."""
-    more = ["--format", format] if format else []
-    for pair in settings.items():
-        more += ["--setting", "=".join(pair)]
-    return " ".join([declaring(feed, called), *map(in_shell, more)])
-
-
-def _counted(table: str) -> tuple[int, list[str]]:
-    """Return how many columns a table has, and its key."""
-    columns, key = declared_columns(entity_of(*table.split(".")))
-    return len(columns), key
 
 
 def _delivered_tables(feed: Feed) -> list[str]:

@@ -156,11 +156,15 @@ def _command(name: str, called: str, given: _Given) -> str:
     feed, _, inside = name.partition(".")
     told = [] if called == inside else ["--source-table", called]
     told += ["--ddl", str(given.ddl)] + (["--dialect", given.dialect] if given.dialect else [])
-    if given.format and feed not in declared_feeds():
-        told += ["--format", given.format]
-        for setting in given.settings.items():
-            told += ["--setting", "=".join(setting)]
+    told += options_of_new(feed, given.format, given.settings)
     return f"highwater add-table {name} {' '.join(map(in_shell, told))}"
+
+
+def options_of_new(feed: str, format: str | None, settings: dict[str, str]) -> list[str]:
+    """Return the options of a command that say format and settings of a feed; none when it is declared."""
+    if not format or feed in declared_feeds():
+        return []
+    return ["--format", format, *(part for pair in settings.items() for part in ("--setting", "=".join(pair)))]
 
 
 def _add(name: str, table: DdlTable, called: str, given: _Given) -> Addition:

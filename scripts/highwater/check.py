@@ -9,16 +9,15 @@ from pathlib import Path
 import yaml
 
 from highwater.add_table import known_table, logged_tables, logged_tables_text
-from highwater.columns import what_is_wrong
+from highwater.columns import DECIMAL, what_is_wrong
 from highwater.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
-from highwater.found_columns import Told, counted, told_of
-from highwater.printable import in_shell, printable
+from highwater.found_columns import Told, told_of
+from highwater.printable import counted, in_shell, printable
 from highwater.rebuild import declaration_of
 from highwater.yaml_files import named, value_of
 
 WHOLE = ["tinyint", "smallint", "int", "bigint"]
 DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def _check_files(feed: Feed, table: str, path: Path, line: int, declared: dict[s
                 f"the column {other[1].name} is declared for {other[0]!r}: give it config: {{meta: {{field: {field}}}}}"
             )
             at = other[1].line
-        said = counted(len(told.values[field])) if field in told.values else "the schema"
+        said = counted(len(told.values[field]), "record") if field in told.values else "the schema"
         has = "has" if said in ("1 record", "the schema") else "have"
         problem = f"{said} of {feed.name} {has} the field {field!r}, which is not declared; {do}."
         yield Finding(path, at, problem, is_error=False)
@@ -180,7 +179,7 @@ def _check_files(feed: Feed, table: str, path: Path, line: int, declared: dict[s
             problem = f"column {column.name} is {column.data_type}, and the schema of {feed.name} says "
             problem += f"{told.types[field][0]}: what does not fit is rejected; {_widen(table)}."
         elif odd := [value for value in told.values.get(field, ()) if not fits(value, column.data_type)]:
-            problem = f"column {column.name} is {column.data_type}, and {counted(len(odd))} of {feed.name} "
+            problem = f"column {column.name} is {column.data_type}, and {counted(len(odd), 'record')} of {feed.name} "
             problem += f"{'has' if len(odd) == 1 else 'have'} what does not fit, {odd[0]} for example; {_widen(table)}."
         if problem:
             yield Finding(path, column.line, problem, is_error=False)

@@ -224,8 +224,8 @@ def build(hold, verbose, arguments):
         rejected, troubles = (
             rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if status < 2 else ([], [])
         )
-        troubles += rejections.troubles_of_connectors(rejected)
         is_told = status < 2 and not troubles
+        troubles += rejections.troubles_of_connectors(rejected)
         troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
         if status or withheld:
             for line in [*(f"{r.entity}: {line}" for r in rejected for line in rejections.lines_of(r)), *troubles]:

@@ -11,12 +11,14 @@ from highwater.rebuild import declaration_of, settings_of
 from highwater.yaml_files import (
     IN_JINJA,
     NOT_IN_YAML,
+    behind_last,
     behind_line,
     end_of,
     in_yaml,
     model_node,
     named,
     value_of,
+    with_item,
     write_entry,
 )
 
@@ -59,11 +61,8 @@ def append_epoch(feed: str, epoch: dict) -> Path | None:
     listed = value_of(settings, "epochs")
     if listed is None or not epochs:
         changed = _with_setting(text, settings, f"epochs: [{entry}]" if settings.flow_style else "epochs:", entry)
-    elif listed.flow_style:
-        end = listed.end_mark.index - 1
-        changed = f"{text[:end].rstrip().rstrip(',')}, {entry}{text[end:]}"
     else:
-        changed = behind_line(text, end_of(listed.value[-1]), f"{' ' * listed.start_mark.column}- {entry}")
+        changed = with_item(text, listed, f"- {entry}")
     write_entry(path, text, changed, lambda: epochs_of(feed)[1] == [*epochs, epoch], f"- {entry}")
     return path
 
@@ -76,7 +75,6 @@ def declare_truncates(entity: str) -> Path | None:
     """
     path = declaration_of(entity)
     text = path.read_text()
-
     if settings_of(entity).get("truncates"):
         return None
     meta = value_of(model_node(text, f"{entity}_changes"), "config", "meta")
@@ -97,8 +95,7 @@ def _in_flow(epoch: dict) -> str:
 def _with_setting(text: str, mapping, setting: str, item: str | None = None) -> str:
     """Return a file with one more setting in a mapping, behind its first one."""
     if mapping.flow_style:
-        end = mapping.end_mark.index - 1
-        return f"{text[:end].rstrip().rstrip(',')}, {setting}{text[end:]}"
+        return behind_last(text, mapping, setting)
     key, value = mapping.value[0]
     indent = " " * key.start_mark.column
     lines = f"{indent}{setting}" + (f"\n{indent}  - {item}" if item else "")

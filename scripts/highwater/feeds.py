@@ -201,16 +201,6 @@ def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, st
     return Feed(name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings)
 
 
-def check_settings(where: str, name: str, settings: dict) -> None:
-    """Check the settings of a feed that no source declares yet.
-
-    Arguments:
-        where: what a message begins with. settings: as YAML has them, with the format.
-    Raises: UsageError naming the setting, its value and what is allowed.
-    """
-    feed_of_settings(where, name, settings, {})
-
-
 def _source_table(where: str, table: dict) -> str:
     """Return what raw calls a table of a source."""
     told = ((table.get("config") or {}).get("meta") or {}).get("source_table", table["name"])

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import fastavro
@@ -19,7 +19,7 @@ from highwater.feeds import FORMATS, Feed
 from highwater.formats import TABLE_IN_FOLDERS
 from highwater.landing import DeliveredFile, delivered_files
 from highwater.listing import filesystem
-from highwater.printable import printable
+from highwater.printable import counted, printable
 from highwater.records import CountedStream, UnreadableFile, decompressed
 
 RECORDS_AT_MOST, FILES_AT_MOST = 1000, 20
@@ -27,7 +27,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
 MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
 WHOLE = re.compile(r"-?(0|[1-9]\d*)")
-FRACTION = re.compile(r"-?(0|[1-9]\d*)\.(?P<behind>\d+)")
+FRACTION = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 # what DMS, Tungsten and Arcion put beside the columns of a table
 BESIDE = {"opcode", "seqno", "row_id", "commit_timestamp", "optype", "cursor", "operationcounts"}
 # Kafka Connect: Schema.Type; Debezium 3.6, "Data type mappings" of its connectors, for the names
@@ -87,7 +87,8 @@ class Told:
     records: int = 0
 
     def __str__(self) -> str:
-        return f"the schema and {counted(self.records)}" if self.types else counted(self.records)
+        records = counted(self.records, "record")
+        return f"the schema and {records}" if self.types else records
 
     def of_several_tables(self) -> str | None:
         """Return what to say where the records of one folder name several tables; None: they name one, or none."""
@@ -103,11 +104,6 @@ class Told:
         self.records += 1
         for name, value in row.items():
             self.values.setdefault(name, []).append(value)
-
-
-def counted(records: int) -> str:
-    """Return a number of records in words."""
-    return f"{records:,} record{'s'[: records != 1]}"
 
 
 def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str]:
@@ -152,6 +148,8 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
 def told_of(feed: Feed, table: str) -> Told:
     """Return what the newest delivered files of a table tell; files that cannot be read are left to landing."""
     told = Told()
+    if feed.layout == TABLE_IN_FOLDERS:  # the folders of its other tables need not be listed
+        feed = replace(feed, tables=(table,), source_tables={})
     system, _ = filesystem(feed.root)
     for file in sorted(delivered_files(feed), key=lambda file: file.modified_at, reverse=True):
         if file.problem or (file.table is not None and file.table != table):
@@ -186,11 +184,7 @@ def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> It
                 if feed.options.dialect or readers.needs_random_access(feed.options):
                     row = _own(feed, fields)
                 else:
-                    text = fields.get("document") or record["record"]
-                    row = _image(feed.format, text, told)
-                    if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
-                        _, named = readers.named_table(feed.format, text.encode() if isinstance(text, str) else text)
-                        told.tables |= {named} if isinstance(named, str) else set()
+                    row = _image(feed, fields.get("document") or record["record"], told)
                 if row and not has_schema:
                     _read_schema(system, feed, file, told)
                     has_schema = True
@@ -198,12 +192,16 @@ def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> It
                     yield row
 
 
-def _image(format: str, text: str | bytes, told: Told) -> dict | None:
+def _image(feed: Feed, text: str | bytes, told: Told) -> dict | None:
     """Return the image of a row in a document; None where there is none, or nothing can be made of it."""
     try:
-        row = IMAGES[format](json.loads(text, parse_float=Decimal), told)
+        document = json.loads(text, parse_float=Decimal)
+        row = IMAGES[feed.format](document, told)
     except (ValueError, RecursionError):  # landing and staging say what is wrong with it
         return None
+    if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
+        _, named = NAMED_TABLE[feed.format](document)
+        told.tables |= {named} if isinstance(named, str) else set()
     return row if isinstance(row, dict) else None
 
 

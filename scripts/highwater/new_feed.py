@@ -1,7 +1,7 @@
 """What somebody says of a feed on the command line, before a table of it is declared."""
 
 from highwater.errors import UsageError
-from highwater.feeds import FORMATS, NAME, check_settings, declared_feeds
+from highwater.feeds import FORMATS, NAME, Feed, declared_feeds, feed_of_settings
 from highwater.tables import named
 from highwater.yaml_files import as_yaml_reads_it
 
@@ -35,6 +35,19 @@ def check_feed(feed: str, format: str | None, settings: dict[str, str]) -> None:
         )
     if format not in FORMATS:
         raise UsageError(f"--format is {format!r}; it must be one of: {', '.join(FORMATS)}.")
-    if "changes" not in FORMATS[format].roles:
-        typed = {"role": "baseline"} | typed
-    check_settings(f"the feed {feed}", feed, {"format": format} | typed)
+    given_feed(feed, format, settings, {})
+
+
+def given_feed(feed: str, format: str | None, settings: dict[str, str], tables: dict[str, str]) -> Feed:
+    """Return a feed as it is declared, or as it is about to be, with these tables alone.
+
+    Arguments:
+        format, settings: as they were typed, of a feed that is not declared. tables: what raw calls them, by name.
+    Raises: UsageError naming the setting, its value and what is allowed.
+    """
+    if declared := declared_feeds().get(feed):
+        given = declared.settings
+    else:
+        role = {} if "changes" in FORMATS[format].roles else {"role": "baseline"}
+        given = {"format": format} | role | {name: as_yaml_reads_it(value) for name, value in settings.items()}
+    return feed_of_settings(f"the feed {feed}", feed, given, tables)

@@ -38,13 +38,13 @@ def add_new_fields(spark) -> None:
         if not is_new or (row["entity"], row["field"]) in seen:
             continue
         seen.add((row["entity"], row["field"]))
-        named = f"{row['entity']}: the new field {printable(row['field'])} of {printable(row['source_file'])}"
+        told = f"{row['entity']}: the new field {printable(row['field'])} of {printable(row['source_file'])}"
         if wrong := what_is_wrong(row["field"], "string", None):
-            click.echo(f"warning: {named} is left in raw: {printable(wrong[0])}", err=True)
+            click.echo(f"warning: {told} is left in raw: {printable(wrong[0])}", err=True)
             continue
         added = True
         _add(spark, row["entity"], row["field"])
-        click.echo(f"{named} is a column (string) now.")
+        click.echo(f"{told} is a column (string) now.")
     if added:
         click.echo("Commit the changed files under models/.")
 

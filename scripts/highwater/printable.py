@@ -57,3 +57,11 @@ def _escape(found: re.Match) -> str:
     if 0xDC80 <= character <= 0xDCFF:
         character -= 0xDC00
     return SHORT.get(found[0]) or (f"\\x{character:02x}" if character < 0x100 else f"\\u{character:04x}")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    Example: `counted(1200, "record")` is `1,200 records`.
+    """
+    return f"{number:,} {noun}{'s'[: number != 1]}"

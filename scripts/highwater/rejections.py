@@ -11,7 +11,7 @@ from highwater.declarations import sources_file
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds, sql_text
 from highwater.formats import CHOICES
-from highwater.printable import printable
+from highwater.printable import counted, printable
 from highwater.rebuild import declaration_of, settings_of
 from highwater.spark import quoted
 from highwater.tables import Trouble, by_itself, named, of_each
@@ -253,8 +253,8 @@ def troubles_of_connectors(rejected: Iterable[Rejected]) -> list[str]:
         entities = [entity for entity, _ in found]
         table = entities[0] if len(found) == 1 else "TABLE"
         troubles.append(
-            f"{feed}: {count:,} of {_records(read)} of {named(entities)} name the connector {told}, and the feed "
-            f"declares {declared}: their order is not read rightly, and their values may not be; the first in "
+            f"{feed}: {count:,} of {counted(read, 'record')} of {named(entities)} name the connector {told}, and the "
+            f"feed declares {declared}: their order is not read rightly, and their values may not be; the first in "
             f"{_place(found[0][1].first)}. Write `connector: {told}` in {sources_file(feed)}, and see what types and "
             f"units become: highwater add-tables {feed} --ddl FILE. Then: highwater rebuild {table} --from raw"
             + (f", for {named(entities)}" if len(found) > 1 else "")
@@ -322,7 +322,7 @@ def lines_of(rejected: Rejected) -> list[str]:
     for group in rejected.groups[:LINES_OF_A_TABLE]:
         read, _ = rejected.batches[group.feed, group.landing_batch]
         lines.append(
-            f"{group.records:,} of {_records(read)} rejected ({_share(group.records, read)}) in batch "
+            f"{group.records:,} of {counted(read, 'record')} rejected ({_share(group.records, read)}) in batch "
             f"{group.landing_batch} of {group.feed}: {group.rejection_reason}, {_shown(group.first.detail)}; "
             f"{'the first ' * (group.records > 1)}in {_place(group.first)}"
         )
@@ -364,16 +364,12 @@ def _of_batches(rejected: Rejected) -> list[str]:
     for (feed, batch), (read, count) in sorted(rejected.batches.items()):
         if feed not in explained and read >= threshold.records and count * 100 > read * threshold.percent:
             troubles.append(
-                f"{rejected.entity}: {count:,} of {_records(read)} ({_share(count, read)}) of batch {batch} of {feed} "
-                f"were rejected, more than the {threshold.percent:g} % of `rejected_when`; what was right is in the "
-                f"table. See: highwater query \"select * from rejected_changes where table_name = '{rejected.entity}' "
-                f"and feed = '{feed}' and landing_batch = {batch}\""
+                f"{rejected.entity}: {count:,} of {counted(read, 'record')} ({_share(count, read)}) of batch {batch} "
+                f"of {feed} were rejected, more than the {threshold.percent:g} % of `rejected_when`; what was right is "
+                f'in the table. See: highwater query "select * from rejected_changes where table_name = '
+                f"'{rejected.entity}' and feed = '{feed}' and landing_batch = {batch}\""
             )
     return troubles
-
-
-def _records(count: int) -> str:
-    return f"{count:,} record{'s'[: count != 1]}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -89,14 +89,18 @@ def with_item(text: str, sequence, item: str) -> str:
         sequence: the node of the list; it has an entry. item: its lines, without the indent of the list.
     """
     if sequence.flow_style:
-        end = sequence.end_mark.index - 1
-        entry = item.removeprefix("- ").rstrip("\n")
-        return f"{text[:end].rstrip().rstrip(',')}, {entry}{text[end:]}"
+        return behind_last(text, sequence, item.removeprefix("- ").rstrip("\n"))
     # that of the dashes: an anchor stands in another column
     last = text.split("\n")[sequence.value[-1].start_mark.line]
     indent = last[: len(last) - len(last.lstrip())]
     lines = "\n".join(indent + line if line else line for line in item.rstrip("\n").split("\n"))
     return behind_line(text, _end_of_item(text, sequence.value[-1]), lines)
+
+
+def behind_last(text: str, node, entry: str) -> str:
+    """Return a file with one more entry at the end of a list or mapping in brackets; it has an entry."""
+    end = node.end_mark.index - 1
+    return f"{text[:end].rstrip().rstrip(',')}, {entry}{text[end:]}"
 
 
 def without_item(text: str, item) -> str:

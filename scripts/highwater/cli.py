@@ -112,6 +112,7 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
 def _tell_landed(feed, landed) -> list[str]:
     """Print what became of a feed; return what to do about its files that have changed."""
     from highwater.deliveries import declaring_another, undeclared
+    from highwater.found_columns import several_tables
     from highwater.landing import changed_file
 
     if landed.files:
@@ -125,6 +126,8 @@ def _tell_landed(feed, landed) -> list[str]:
         click.echo(f"warning: {what_to_do}", err=True)
     for folder in landed.undeclared:
         click.echo(f"warning: {undeclared(feed, folder)}", err=True)
+    for several in several_tables(feed, landed.tables):
+        click.echo(f"warning: {several}", err=True)
     for name, (table, first) in landed.second.items():
         click.echo(
             f"warning: {feed.name}: records of the table {_in_words(table)} are in unassigned_records, for "
@@ -185,7 +188,7 @@ def build(hold, verbose, arguments):
     require_landing_folder(declared.values())
     rejections.check_thresholds()
     with lease("highwater build"):
-        newest, changed, undecided = _land(session(), declared)
+        newest, changed, undecided = _land(session(keeps_classes=True), declared)
         told_at_end = [] if undecided else [f"\n{words}" for words in all_empty([*declared.values()], newest)]
         for failure in undecided:  # told at the end too, behind what dbt says
             click.echo(f"warning: {failure}", err=True)

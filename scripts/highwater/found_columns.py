@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -143,6 +143,18 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
     notes += filter(None, [told.of_several_tables()])
     key = [name for name in told.key if name in told.values]
     return FoundColumns(named_columns(parts), key), notes, str(told)
+
+
+def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
+    """Yield what to say of folders whose newest records name several tables, where the folder is to tell the table.
+
+    Arguments:
+        tables: of the feed, of whose files some have landed.
+    """
+    if feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
+        for table in sorted(tables):
+            if several := told_of(feed, table).of_several_tables():
+                yield f"{feed.name}.{printable(table)}: {several}"
 
 
 def told_of(feed: Feed, table: str) -> Told:

@@ -111,6 +111,7 @@ class Landed:
     Attributes:
         is_gone: its folder is not there any more.
         newest: number and time, in microseconds, of the newest batch that raw has.
+        tables: of whose files some have landed.
         gone_back: what to say of a raw table that lacks what had landed in it.
         second: tables whose bare name another table has, by the name that they go by: (the table, the other one).
     """
@@ -123,6 +124,7 @@ class Landed:
     seconds: float = 0.0
     changed: list[str] = field(default_factory=list)
     undeclared: list[str] = field(default_factory=list)
+    tables: set[str] = field(default_factory=set)
     is_gone: bool = False
     second: dict[str, tuple[Table, Table]] = field(default_factory=dict)
 
@@ -633,6 +635,7 @@ def land(spark, feed: Feed) -> Landed:
         if names_tables:
             result.second = _second_tables(feed, owners)
         result.files += len(batch)
+        result.tables |= {file.table for file in batch if file.table}
     if not changed and not result.gone_back:
         note_nothing_new(feed, listing, result.newest)
     result.seconds = time.monotonic() - started

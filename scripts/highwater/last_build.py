@@ -159,10 +159,12 @@ def summary(
     """
     from highwater.add_table import logged_tables
 
-    there = tables_in(spark, "lake")
-    tables = {entity: feeds for entity, feeds in logged_tables() if entity in there}
-    if not tables:
+    there, declared = tables_in(spark, "lake"), dict(logged_tables())
+    tables = {entity: feeds for entity, feeds in declared.items() if entity in there}
+    if not declared:
         return "No table is declared yet; see: highwater add-table --help", [], {}
+    if not tables:
+        return f"None of the {len(declared)} declared tables is built yet; run: highwater build", [], {}
     untold = {}
 
     def asked(name: str, columns: str, rest: str) -> list:

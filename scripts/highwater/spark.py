@@ -20,6 +20,7 @@ from jinja2 import Environment
 from highwater import faults
 from highwater.errors import UsageError
 from highwater.feeds import sql_text
+from highwater.java_classes import close_before, java_options
 from highwater.package import package, profile_name
 from highwater.places import in_metastore, mend_places
 from highwater.printable import printable
@@ -56,11 +57,12 @@ def _fetch_jars() -> None:
         raise UsageError(f"without the jars in {JARS} nothing can be done.")
 
 
-def session(recovering: bool = False, **settings: str):
+def session(recovering: bool = False, keeps_classes: bool = False, **settings: str):
     """Start Spark, or return the session that this process already has.
 
     Arguments:
         recovering: tables that the metastore does not know, and logs that are half, are no error.
+        keeps_classes: Java keeps the classes that it loads for later commands, unless it has them.
         settings: further Spark settings, with `__` for dots (tests ask for fewer cores).
     Returns: the `SparkSession`; its current database is the schema that dbt builds into.
     Raises: UsageError when Java or the jars are missing, or the metastore has lost tables, or a power cut has left
@@ -83,7 +85,6 @@ def session(recovering: bool = False, **settings: str):
         raise UsageError(f"nothing was done: {half}")
     if sys.stderr.isatty():
         print("starting Spark ...", file=sys.stderr)
-    os.environ.setdefault("SPARK_CONF_DIR", str(_configuration().resolve()))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     speak_utf8()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -98,7 +99,7 @@ def session(recovering: bool = False, **settings: str):
     offset = log.stat().st_size if log.exists() else 0
     interrupted = signal.getsignal(signal.SIGINT)
     try:
-        with java_output_in(log, 2):
+        with java_output_in(log, 2), _started_by(keeps_classes):
             spark = builder.getOrCreate()
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, interrupted)  # PySpark has put its own there
@@ -108,6 +109,8 @@ def session(recovering: bool = False, **settings: str):
             spark.sql("create schema if not exists lake")
             if METASTORE not in given:
                 take_long_views(spark._jvm, spark.conf.get(METASTORE))
+            if keeps_classes:
+                close_before(spark._jvm, spark.conf.get(METASTORE))
             spark.sql("use lake")
     except Exception as error:
         raise UsageError(_why_spark_did_not_start(error, log, offset)) from error
@@ -117,6 +120,21 @@ def session(recovering: bool = False, **settings: str):
             require_known_tables(spark)
         remove_unfinished_tables(spark)
     return spark
+
+
+@contextlib.contextmanager
+def _started_by(keeps_classes: bool):
+    """Let Spark start meanwhile with its configuration and with Java's kept classes."""
+    configuration = Path(os.environ.get("SPARK_CONF_DIR") or _configuration())
+    given = {"SPARK_CONF_DIR": str(configuration.resolve()), **java_options(configuration, keeps_classes)}
+    before = {name: os.environ.get(name) for name in given}
+    os.environ |= given
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            os.environ |= {name: value} if value is not None else {}
 
 
 # What Derby, Hive and Java say when they do not start; what it means, and what to do.

@@ -473,6 +473,21 @@ def test_folders_that_are_no_declared_table_are_named(workshop, capsys):
     )
 
 
+def test_records_of_several_tables_in_one_folder_are_told(workshop, capsys):
+    feed = "debezium_one_folder"
+    with declared(workshop, feed, "orders", "items", format="debezium-json", connector="postgresql") as reading:
+        for folder, *tables in (("orders", "public.orders", "public.invoices"), ("items", "public.items")):
+            workshop.deliver(feed, f"{folder}/one.json", of_tables(*tables))
+        _land(workshop.spark, {feed: reading})
+        told = capsys.readouterr().err
+        _land(workshop.spark, {feed: reading})
+    assert told == (
+        f"warning: {feed}.orders: its records name several tables (public.invoices, public.orders), and the folder "
+        "tells one: all become rows of it. Declare `layout: records` for the feed where they are several\n"
+    )
+    assert capsys.readouterr().err == "", "what has landed before is not told again"
+
+
 def feed_of(name: str, *tables: str, format="debezium-json", role="changes", layout="folders", **source_tables) -> Feed:
     return Feed(name, role, tables, layout, ReadOptions(format), source_tables=source_tables)
 

@@ -1,0 +1,92 @@
+"""Classes that Java has loaded once, kept in a file from which every later start takes them (decision 32)."""
+
+import hashlib
+import os
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+FOLDER = Path(".spark")
+# Java keeps classes only while every folder on its class path is empty; Spark puts its configuration there.
+NO_CONFIGURATION = FOLDER / "conf"
+# what of a configuration can be given to Java in another way
+GIVEN_OTHERWISE = {"spark-defaults.conf", "log4j2.properties", "jars.sha256", "resolver.xml"}
+# Java writes the first bytes of an archive last
+BYTES_OF_HEADER = 4
+SECONDS_OF_WRITING = 600
+
+
+def java_options(configuration: Path, writes: bool) -> dict[str, str]:
+    """Return what Java must be told to take its classes from the archive, or to write it when it ends.
+
+    An archive is of one Java, one PySpark, and one set of jars; Java itself refuses one that does not fit, silently.
+
+    Arguments:
+        configuration: the folder of Spark's configuration.
+        writes: there may be no archive, and this command loads what others will: write it.
+    Returns: environment variables for Spark's start; empty where the configuration holds more than ours (a
+             `hive-site.xml`, options of Java), which Java reads from its class path alone.
+    Example: `java_options(Path("conf"), writes=True)["SPARK_CONF_DIR"]` is `.spark/conf`.
+    """
+    if os.environ.get("PYSPARK_SUBMIT_ARGS") or not _is_given_otherwise(configuration):
+        return {}
+    NO_CONFIGURATION.mkdir(exist_ok=True)
+    options = [f"-Dlog4j2.configurationFile={(configuration / 'log4j2.properties').resolve()}", "-Xlog:cds*=off"]
+    options += _option_of_archive(_archive(), writes)
+    arguments = ["--properties-file", str(configuration / "spark-defaults.conf")]
+    arguments += ["--driver-java-options", " ".join(options), "pyspark-shell"]
+    return {"SPARK_CONF_DIR": str(NO_CONFIGURATION), "PYSPARK_SUBMIT_ARGS": shlex.join(arguments)}
+
+
+def _is_given_otherwise(configuration: Path) -> bool:
+    """Return whether a configuration has only what can be given without a folder on the class path."""
+    files = {file.name for file in configuration.iterdir()}
+    settings = configuration / "spark-defaults.conf"
+    return files <= GIVEN_OTHERWISE and settings.exists() and "extraJavaOptions" not in settings.read_text()
+
+
+def _archive() -> Path:
+    """Return the archive's file, whose name tells of which Java, PySpark and jars it is."""
+    import pyspark
+
+    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if os.environ.get("JAVA_HOME") else shutil.which("java")
+    jars = [*Path(pyspark.__file__).parent.glob("jars/*.jar"), *FOLDER.glob("jars/*.jar")]
+    files = [Path(java).resolve(), *sorted(jars)]
+    told = "\n".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    return FOLDER / f"classes-{hashlib.sha256(told.encode()).hexdigest()[:16]}.jsa"
+
+
+def _option_of_archive(archive: Path, writes: bool) -> list[str]:
+    if archive.exists():
+        with archive.open("rb") as file:
+            is_whole = any(file.read(BYTES_OF_HEADER))
+        if is_whole:
+            return [f"-XX:SharedArchiveFile={archive}"]
+        if time.time() - archive.stat().st_mtime < SECONDS_OF_WRITING:
+            return []
+    if not writes:
+        return []
+    for older in FOLDER.glob("classes-*.jsa"):
+        older.unlink()
+    archive.touch()  # so that nobody else writes it meanwhile
+    return [f"-XX:ArchiveClassesAtExit={archive}"]
+
+
+def close_before(jvm, url: str) -> None:
+    """Let a Java that ends close its embedded metastore before it writes classes, which takes some ten seconds.
+
+    Whoever comes next finds the metastore open to him. That holds for a command that was killed too.
+
+    Arguments:
+        jvm: the Java. url: of the metastore, as JDBC has it.
+    """
+    if not url.startswith("jdbc:derby:"):
+        return
+    metastore = jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
+    metastore.setDatabaseName(url.removeprefix("jdbc:derby:;databaseName=").split(";")[0])
+    metastore.setShutdownDatabase("shutdown")
+    closing = jvm.java.beans.EventHandler.create(
+        jvm.java.lang.Class.forName("java.lang.Runnable"), metastore, "getConnection"
+    )
+    jvm.java.lang.Runtime.getRuntime().addShutdownHook(jvm.java.lang.Thread(closing))

@@ -1,0 +1,124 @@
+"""Java's kept classes: who writes them, who reads them, and when Spark starts as if there were none."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from highwater import java_classes
+from highwater.java_classes import java_options
+
+PROJECT = Path(__file__).parents[2]
+WHOLE, HALF = b"\xf0\x0b\xab\xa8 classes", bytes(4) + b" classes"
+
+
+@pytest.fixture
+def configuration(tmp_path, monkeypatch):
+    """Enter a project with jars and a configuration as highwater has it; return its configuration."""
+    for name in ("conf/spark-defaults.conf", "conf/log4j2.properties", ".spark/jars/delta.jar"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("spark.master local[*]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    return Path("conf")
+
+
+def archive_of(configuration: Path) -> Path:
+    options = java_options(configuration, writes=True)["PYSPARK_SUBMIT_ARGS"]
+    return Path(options.split("ArchiveClassesAtExit=")[1].split("'")[0])
+
+
+def test_a_build_writes_classes_and_every_command_reads_them(configuration):
+    assert "classes-" not in java_options(configuration, writes=False)["PYSPARK_SUBMIT_ARGS"]
+    archive = archive_of(configuration)
+    assert "classes-" not in java_options(configuration, writes=True)["PYSPARK_SUBMIT_ARGS"], "somebody is writing it"
+    archive.write_bytes(WHOLE)
+    for writes in (True, False):
+        given = java_options(configuration, writes)
+        assert f"-XX:SharedArchiveFile={archive}" in given["PYSPARK_SUBMIT_ARGS"]
+        assert not list(Path(given["SPARK_CONF_DIR"]).iterdir()), "Java takes no classes where a folder has files"
+
+
+def test_classes_that_were_never_written_whole_are_written_anew(configuration):
+    archive = archive_of(configuration)
+    archive.write_bytes(HALF)
+    assert "classes-" not in java_options(configuration, writes=True)["PYSPARK_SUBMIT_ARGS"]
+    os.utime(archive, (0, 0))
+    assert "classes-" not in java_options(configuration, writes=False)["PYSPARK_SUBMIT_ARGS"]
+    assert archive_of(configuration) == archive
+
+
+def test_other_jars_have_other_classes_and_the_old_ones_go(configuration):
+    archive = archive_of(configuration)
+    archive.write_bytes(WHOLE)
+    Path(".spark/jars/delta.jar").write_text("another\n")
+    assert archive_of(configuration) != archive
+    assert not archive.exists()
+
+
+@pytest.mark.parametrize(
+    "file, text",
+    [
+        ("hive-site.xml", "<configuration/>"),
+        ("spark-env.sh", ""),
+        ("spark-defaults.conf", "spark.driver.extraJavaOptions -Xss4m\n"),
+    ],
+)
+def test_a_configuration_with_more_than_ours_stays_on_the_class_path(configuration, file, text):
+    (configuration / file).write_text(text)
+    assert java_options(configuration, writes=True) == {}
+
+
+def test_whoever_tells_spark_how_to_start_is_left_alone(configuration, monkeypatch):
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[1] pyspark-shell")
+    assert java_options(configuration, writes=True) == {}
+
+
+STARTS = """
+import sys
+from highwater.spark import session
+spark = session(keeps_classes=True)
+java = spark.sparkContext._gateway.proc.pid
+spark.sql("select 1").collect()
+print("classes-" in open(f"/proc/{java}/maps").read(), java, flush=True)
+if "waits" in sys.argv:
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.long
+def test_java_reads_what_an_earlier_one_wrote_and_a_killed_one_leaves_the_metastore_open(tmp_path):
+    for name in ("conf", "profiles", "dbt_project.yml"):
+        (tmp_path / name).symlink_to(PROJECT / name)
+    (tmp_path / ".spark").mkdir()
+    (tmp_path / ".spark/jars").symlink_to(PROJECT / ".spark/jars")
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    settings |= {"HIGHWATER_LAKE": str(tmp_path / "lake"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    (tmp_path / "lake").mkdir()
+
+    def start(*arguments: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-c", STARTS, *arguments],
+            cwd=tmp_path, env=settings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    first = start("waits")
+    told, java = first.stdout.readline().split()
+    assert told == "False"
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    # Java goes on for a while, and writes its classes; the metastore is free before
+    assert start().wait(120) == 0
+    for _ in range(120):
+        if not Path(f"/proc/{java}").exists():
+            break
+        time.sleep(1)
+    (archive,) = (tmp_path / ".spark").glob("classes-*.jsa")
+    assert archive.stat().st_size > 10_000_000
+    assert any(archive.open("rb").read(java_classes.BYTES_OF_HEADER))
+    third = start()
+    assert third.stdout.readline().split()[0] == "True"
+    assert third.wait(120) == 0

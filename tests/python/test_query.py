@@ -232,7 +232,7 @@ def test_values_and_names_do_not_speak_to_the_terminal(workshop, capsys):
 
 
 def test_the_pages_say_that_it_is_no_sandbox():
-    assert "not a sandbox" in (Path(__file__).parents[2] / "README.md").read_text()
+    assert "not a sandbox" in (Path(__file__).parents[2] / "docs/commands.md").read_text()
 
 
 @pytest.mark.parametrize("columns, is_upright", [(19, False), (20, False), (21, True), (60, True)])

@@ -83,7 +83,7 @@ from highwater.spark import session
 spark = session(keeps_classes=True)
 java = spark.sparkContext._gateway.proc.pid
 spark.sql("select 1").collect()
-print("classes-" in open(f"/proc/{java}/maps").read(), java, flush=True)
+print("/.spark/classes-" in open(f"/proc/{java}/maps").read(), java, flush=True)
 if "waits" in sys.argv:
     sys.stdin.read()
 """
@@ -111,7 +111,7 @@ def test_java_reads_what_an_earlier_one_wrote_and_a_killed_one_leaves_the_metast
     first.send_signal(signal.SIGKILL)
     first.wait()
     # Java goes on for a while, and writes its classes; the metastore is free before
-    assert start().wait(120) == 0
+    assert start().wait(400) == 0
     for _ in range(120):
         if not Path(f"/proc/{java}").exists():
             break
@@ -121,4 +121,4 @@ def test_java_reads_what_an_earlier_one_wrote_and_a_killed_one_leaves_the_metast
     assert any(archive.open("rb").read(java_classes.BYTES_OF_HEADER))
     third = start()
     assert third.stdout.readline().split()[0] == "True"
-    assert third.wait(120) == 0
+    assert third.wait(400) == 0

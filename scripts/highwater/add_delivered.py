@@ -5,14 +5,17 @@ import re
 from collections.abc import Iterator
 
 from highwater import readers
-from highwater.add_table import FoundColumns, add_table, declared_columns, declaring, name_inside
+from highwater.add_table import add_table
 from highwater.add_tables import Addition, chosen_key, entity_of, options_of_new
+from highwater.columns import FoundColumns
+from highwater.entities import declared_columns
 from highwater.errors import UsageError
 from highwater.feeds import Feed, declared_feeds
 from highwater.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS
 from highwater.found_columns import FILES_AT_MOST, found_in_files
 from highwater.landing import delivered_files, undeclared_folders
 from highwater.listing import filesystem
+from highwater.names import declaring, name_inside
 from highwater.new_feed import given_feed
 from highwater.printable import in_shell, printable
 from highwater.records import CountedStream, UnreadableFile

@@ -1,19 +1,17 @@
 """Write a table: its declaration, and the models of its layers: staging, changes, merged, mart."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from jinja2 import Environment, PackageLoader
 
-from highwater.columns import Column, in_docs, parse_columns
+from highwater.columns import Column, FoundColumns, parse_columns
+from highwater.entities import declaration_of, declared_columns, logged_tables, sources_of_logs
 from highwater.errors import UsageError
-from highwater.feeds import FAST_LOADER, FORMATS, NAME, declared_feeds, jinja_text, plain_text, sql_text
+from highwater.feeds import FAST_LOADER, FORMATS, declared_feeds
 from highwater.formats import TABLE_IN_FOLDERS
-from highwater.package import is_the_project
-from highwater.printable import in_shell
-from highwater.rebuild import declaration_of, log_of
+from highwater.names import split_name
+from highwater.rendering import render
 from highwater.yaml_files import (
     file_of_model,
     in_yaml,
@@ -24,105 +22,13 @@ from highwater.yaml_files import (
     write_entry,
 )
 
-LONGEST_NAME = 200
-
-
-@dataclass(frozen=True)
-class FoundColumns:
-    """The columns of a table, in the order of the source.
-
-    Attributes:
-        columns: all of them. key: the fields that identify a row, in their order; none: it has no key.
-    """
-
-    columns: list[Column]
-    key: list[str]
-
-    @property
-    def key_columns(self) -> list[Column]:
-        """The columns of the key."""
-        by_field = {column.field: column for column in self.columns}
-        return [by_field[field] for field in self.key]
-
-
-def render(name: str, **values) -> str:
-    """Return a file of the folder `templates` with these values in it."""
-    jinja = Environment(
-        loader=PackageLoader("highwater"),
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-    jinja.filters |= {"yaml": in_yaml, "sql_text": sql_text, "jinja": jinja_text, "docs": in_docs}
-    jinja.globals["column_line"] = column_line
-    # generic tests of a package are called by its name, and those of the project as they are
-    jinja.globals["of_package"] = lambda: "" if is_the_project() else "highwater."
-    return jinja.get_template(name).render(**values)
-
-
-def column_line(column: Column) -> str:
-    """Return the entry of a column in a declaration; a long description stands in a line of its own."""
-    parts = [f"name: {in_yaml(column.name)}", f"data_type: {in_yaml(column.data_type)}"]
-    if column.settings:
-        settings = ", ".join(f"{name}: {in_yaml(value)}" for name, value in column.settings.items())
-        parts.append(f"config: {{meta: {{{settings}}}}}")
-    line = f"- {{{', '.join(parts)}"
-    if not column.comment:
-        return f"{line}}}"
-    described = f"description: {in_yaml(column.description)}}}"
-    return f"{line}, {described}" if len(line) + len(described) < 100 else f"{line},\n   {described}"
-
-
-def _sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return every change log of the project with its (feed, table) as dbt names them, read from the models."""
-    tables = []
-    for path in sorted(Path("models/changes").glob("**/*_changes.sql"), key=lambda path: path.name):
-        entity = path.stem.removesuffix("_changes")
-        sources = []
-        for feed in re.findall(rf"ref\('stg_(\w+?)__{entity}_changes'\)", path.read_text()):
-            staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
-            if not staging.exists():
-                raise UsageError(
-                    f"{path} reads {staging.stem}, and {staging} is not there. Take it back from version control, or "
-                    "take its line out."
-                )
-            sources += re.findall(r"source\('(\w+)', '(\w+)'\)", staging.read_text())
-        tables.append((entity, sources))
-    return tables
-
-
-def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return every change log of the project with the (feed, source_table) that feed it, as raw has them."""
-    feeds = declared_feeds()
-
-    def in_raw(feed, table):
-        return feed, feeds[feed].source_table(table) if feed in feeds else table
-
-    return [(entity, [in_raw(*source) for source in sources]) for entity, sources in _sources_of_logs()]
-
-
-def known_table(table: str) -> str:
-    """Return the name of an entity as it was given.
-
-    Raises: UsageError when there is no such entity; it says which ones there are.
-    """
-    known = sorted(entity for entity, _ in logged_tables())
-    if table not in known:
-        raise UsageError(f"there is no table {table!r}; tables are: {', '.join(known) or 'none'}.")
-    return table
-
 
 def logged_tables_text() -> str:
     """Return the list of change logs as dbt reads it."""
     tables = logged_tables()
     names = {
         in_raw: table
-        for (_, in_dbt), (_, sources) in zip(_sources_of_logs(), tables, strict=True)
+        for (_, in_dbt), (_, sources) in zip(sources_of_logs(), tables, strict=True)
         for (_, table), in_raw in zip(in_dbt, sources, strict=True)
     }
     return render("logged_tables.sql", tables=tables, names=names)
@@ -228,43 +134,6 @@ def is_known(feed: str, name: str, settings: dict[str, str]) -> bool:
     return _is_export(declared_feeds().get(feed), settings) or any(
         Path(f"models/changes/{system}/{entity}_changes.sql").exists() for entity in (name, f"{system}_{name}")
     )
-
-
-def split_name(table: str) -> tuple[str, str]:
-    """Return feed and table of `<feed>.<table>`.
-
-    Raises: UsageError when it is not written so, or a name is no name inside the project; it says what to type.
-    """
-    feed, _, name = table.partition(".")
-    if not NAME.fullmatch(feed) or not name or "_" not in feed or "__" in feed:
-        raise UsageError(
-            f"{table!r} is not <vendor>_<system>.<table> in lower-case letters, digits and _, "
-            "for example datastream_user1.orders."
-        )
-    if not NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} is no name of a table inside the project: lower-case letters, digits and _, a letter first. "
-            f"Give it one, and say what the source calls it: {declaring(feed, name)}"
-        )
-    if len(f"stg_{feed}__{name}_changes") > LONGEST_NAME:
-        raise UsageError(
-            f"{name!r} is too long: its models would have names of more than {LONGEST_NAME} characters. "
-            "Give it a shorter one, and say with --source-table what the source calls it."
-        )
-    return feed, name
-
-
-def name_inside(source_table: str) -> str:
-    """Return the name that a table gets inside the project; it is its own where that is one."""
-    name = re.sub("[^a-z0-9]+", "_", source_table.lower()).strip("_")
-    return (name if NAME.fullmatch(name) else f"t_{name}".rstrip("_"))[:63]
-
-
-def declaring(feed: str, source_table: str) -> str:
-    """Return the command that declares a table which the source calls so, but for its columns."""
-    name = name_inside(source_table)
-    told = "" if name == source_table else f" --source-table {in_shell(source_table)}"
-    return f"highwater add-table {feed}.{name}{told}"
 
 
 def _log_path(feed: str, system: str, name: str) -> Path:
@@ -435,20 +304,3 @@ def _add_export(source, entity, log, given) -> list[Path]:
     write_entry(mart, text, with_item(text, tests, test), lambda: staging.stem in mart.read_text(), test)
     declaration = _describe(declaration_of(entity), "export", values)
     return [*written, *dict.fromkeys([mart, declaration])]
-
-
-def column_in_other_letters(entity: str, field: str) -> Column | None:
-    """Return the column that is declared for a field of the same name in other letters, upper and lower case."""
-    return next((c for c in declared_columns(entity)[0] if c.field.lower() == field.lower()), None)
-
-
-def declared_columns(entity: str) -> tuple[list[Column], list[str]]:
-    """Return the columns and the key of an entity, as the YAML of its log declares them."""
-    declared = log_of(entity)
-    columns = []
-    for c in declared["columns"]:
-        if "data_type" in c:
-            meta = (c.get("config") or {}).get("meta", {})
-            field = plain_text(str(meta.get("field", c["name"])))
-            columns.append(Column(c["name"], field, c["data_type"], meta.get("unit")))
-    return columns, declared["config"]["meta"].get("key", [])

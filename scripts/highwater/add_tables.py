@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from highwater.add_table import FoundColumns, add_table, declared_columns, name_inside
-from highwater.columns import Column, named_columns, what_is_wrong
+from highwater.add_table import add_table
+from highwater.columns import Column, FoundColumns, named_columns, what_is_wrong
 from highwater.ddl import DdlTable, tables_of_ddl
+from highwater.entities import declared_columns, logged_tables
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds
+from highwater.names import name_inside
 from highwater.printable import in_shell
 from highwater.source_types import DIALECTS, source_type
 
@@ -216,8 +218,6 @@ def chosen_key(key: str, columns: list[Column]) -> list[str]:
 
 def entity_of(feed: str, table: str) -> str:
     """Return the entity of a declared table."""
-    from highwater.add_table import logged_tables
-
     in_raw = declared_feeds()[feed].source_table(table)
     return next(entity for entity, sources in logged_tables() if (feed, in_raw) in sources)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import yaml
 
-from highwater.add_table import known_table, logged_tables, logged_tables_text
+from highwater.add_table import logged_tables_text
 from highwater.columns import DECIMAL, what_is_wrong
+from highwater.entities import declaration_of, known_table, logged_tables
 from highwater.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
 from highwater.found_columns import Told, told_of
 from highwater.printable import counted, in_shell, printable
-from highwater.rebuild import declaration_of
 from highwater.yaml_files import named, value_of
 
 WHOLE = ["tinyint", "smallint", "int", "bigint"]

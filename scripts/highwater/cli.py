@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from highwater.errors import CheckError, UsageError, leave_with_the_sentence
+from highwater.endings import leave_with_the_sentence
+from highwater.errors import CheckError, UsageError
 from highwater.faults import doing, keep_the_terminal_clean, trouble_of_one
 from highwater.printable import ShownStream, in_shell, printable
 from highwater.source_types import DIALECTS
@@ -63,7 +64,7 @@ def install():
 
 def _known(context, parameter, value):
     """Refuse a table that is not there before Spark starts, which takes a while."""
-    from highwater.add_table import known_table
+    from highwater.entities import known_table
 
     return value and known_table(value)
 
@@ -173,8 +174,8 @@ def build(hold, verbose, arguments):
     builds everything in any case.
     """
     from highwater import dbt, last_build, progress, publish, rejections, untold
-    from highwater.add_table import logged_tables
     from highwater.deliveries import all_empty
+    from highwater.entities import logged_tables
     from highwater.landing import require_landing_folder
     from highwater.new_fields import add_new_fields
     from highwater.project import lease
@@ -598,11 +599,12 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     A unit of time stands behind its type: `at:timestamp[millis]`.
     """
     from highwater.add_delivered import TYPED, found_for
-    from highwater.add_table import add_table, is_known, split_name
+    from highwater.add_table import add_table, is_known
     from highwater.add_tables import add_tables
     from highwater.columns import parse_columns
     from highwater.deliveries import what_is_next
     from highwater.feeds import FORMATS, declared_feeds
+    from highwater.names import split_name
     from highwater.new_feed import check_feed
     from highwater.query import show_table
 

@@ -201,3 +201,21 @@ def stored_columns() -> set[str]:
 
 def _names_in(macro: str) -> list[str]:
     return re.findall(r"'(\w+)'", (package() / f"macros/staging/{macro}.sql").read_text())
+
+
+@dataclass(frozen=True)
+class FoundColumns:
+    """The columns of a table, in the order of the source.
+
+    Attributes:
+        columns: all of them. key: the fields that identify a row, in their order; none: it has no key.
+    """
+
+    columns: list[Column]
+    key: list[str]
+
+    @property
+    def key_columns(self) -> list[Column]:
+        """The columns of the key."""
+        by_field = {column.field: column for column in self.columns}
+        return [by_field[field] for field in self.key]

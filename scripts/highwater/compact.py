@@ -2,8 +2,8 @@
 
 from highwater import dbt
 from highwater.errors import CheckError, UsageError
+from highwater.pending import merged_table, pending_changes, size_of
 from highwater.project import require_space
-from highwater.rebuild import merged_table, pending_changes, size_of
 from highwater.spark import quoted
 
 FOLDED = "column_orders"

@@ -10,8 +10,11 @@ from pathlib import Path
 import click
 
 from highwater import progress, untold
+from highwater.entities import column_in_other_letters, declaration_of
 from highwater.faults import java_has_ended, masked, without_trace, write_down
 from highwater.printable import ShownStream, printable
+from highwater.spark import session
+from highwater.yaml_files import in_yaml
 
 WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
 
@@ -193,8 +196,6 @@ def failing_rows(result, test: str):
     Arguments:
         result: what dbtRunner returned. test: name of the generic test.
     """
-    from highwater.spark import session
-
     for run in getattr(result.result, "results", None) or []:
         metadata = getattr(getattr(run, "node", None), "test_metadata", None)
         if metadata and metadata.name == test and run.failures:
@@ -210,10 +211,6 @@ def _where(row: dict) -> str:
 
 
 def _what_to_do(row: dict) -> str:
-    from highwater.add_table import column_in_other_letters
-    from highwater.rebuild import declaration_of
-    from highwater.yaml_files import in_yaml
-
     column = column_in_other_letters(row["entity"], row["field"])
     if column is None or not row["records"]:
         return ""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import yaml
 
+from highwater.entities import declaration_of, settings_of
 from highwater.errors import UsageError
 from highwater.feeds import FAST_LOADER, plain_text
-from highwater.rebuild import declaration_of, settings_of
 from highwater.yaml_files import (
     IN_JINJA,
     NOT_IN_YAML,

@@ -2,10 +2,10 @@
 
 import unicodedata
 
-from highwater.add_table import declaring, name_inside
 from highwater.feeds import Feed
 from highwater.formats import FORMATS, TABLE_IN_FOLDERS
 from highwater.landings import Landing
+from highwater.names import declaring, name_inside
 from highwater.printable import in_shell, printable
 from highwater.tables import named
 

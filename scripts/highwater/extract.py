@@ -14,13 +14,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from highwater import landing
-from highwater.add_table import add_table, logged_tables
+from highwater.add_table import add_table
 from highwater.columns import as_typed
 from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
+from highwater.entities import declaration_of, logged_tables, settings_of
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds
 from highwater.project import disabled_mark, set_mark
-from highwater.rebuild import declaration_of, settings_of
 from highwater.source_types import source_type
 
 CAPTURES = """

@@ -11,8 +11,7 @@ import pyarrow.parquet
 from pyarrow import types
 
 from highwater import readers
-from highwater.add_table import FoundColumns
-from highwater.columns import named_columns, what_is_wrong
+from highwater.columns import FoundColumns, named_columns, what_is_wrong
 from highwater.documents import NAMED_TABLE
 from highwater.errors import UsageError
 from highwater.feeds import FORMATS, Feed

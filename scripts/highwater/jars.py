@@ -8,9 +8,11 @@ import os
 import shutil
 from pathlib import Path
 
-from highwater.errors import UsageError, leave_with_the_sentence
+from highwater.endings import leave_with_the_sentence
+from highwater.errors import UsageError
+from highwater.java import require_java
 from highwater.package import link_package, package
-from highwater.project import enter_project, require_java
+from highwater.project import enter_project
 from highwater.spark import JARS, java_output_in
 
 PACKAGES = [

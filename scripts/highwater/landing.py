@@ -24,6 +24,7 @@ import yaml
 from pyarrow import compute, fs
 
 from highwater import readers, records
+from highwater.entities import logged_tables
 from highwater.errors import CheckError, UsageError
 from highwater.faults import doing
 from highwater.feeds import Feed, sql_text
@@ -646,8 +647,6 @@ def land_all(spark, feeds: Iterable[Feed]) -> Iterator[tuple[Feed, Landed | Exce
 
     Yields: each feed, in the order given, with what land returned or raised.
     """
-    from highwater.add_table import logged_tables  # it reads the declarations of feeds
-
     feeds = list(feeds)
     together = {feed.name: [feed] for feed in feeds}
     for _, sources in logged_tables():
@@ -724,8 +723,6 @@ def changed_file(feed: Feed, source_file: str) -> str:
 
     Under another name it would be taken for more of what there was, and its rows could lose to older ones.
     """
-    from highwater.add_table import logged_tables  # it reads the declarations of feeds
-
     skip_it, name = skipping(source_file), printable(source_file)
     if feed.role == "export":
         return f"{name} has changed since it landed. Deliver the new export under a new name, or: {skip_it}"

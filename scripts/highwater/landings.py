@@ -5,16 +5,14 @@ power cut took) has forgotten landings that logs have judged; their numbers must
 """
 
 import json
-import os
-import re
 from pathlib import Path
 
 from highwater.feeds import Feed
+from highwater.lake_tables import newest_commit
 from highwater.project import lake, read_state, write_whole
 from highwater.tables import of_each
 
 LOGS_AT_ONCE = 8
-COMMIT = re.compile(r"\d{20}\.json")
 # what is newer than raw stands in few files of a log, whose statistics tell
 NEWEST_IN_LOG = """
     select max(struct(landing_batch, unix_micros(landed_at) as landed)) as newest
@@ -100,30 +98,6 @@ def _commits_of_logs(feed: Feed) -> dict[str, str]:
     entities = sorted(model.stem.removeprefix(prefix).removesuffix("_changes") for model in models)
     commits = {entity: newest_commit("lake", f"{entity}_changes") for entity in entities}
     return {entity: commit for entity, commit in commits.items() if commit}
-
-
-def newest_commit(schema: str, table: str) -> str | None:
-    """Return what tells the newest commit of a table of the lake's folder from any other; None: there is none."""
-    newest = newest_commit_in(lake() / "tables" / f"{schema}.db" / table)
-    if newest is None:
-        return None
-    state = newest.stat()
-    return f"{newest.stem} {state.st_size} {state.st_mtime_ns}"
-
-
-def newest_commit_in(folder: Path) -> Path | None:
-    """Return the file of the newest commit of a table, by its folder; None: there is no commit."""
-    try:
-        names = [name for name in os.listdir(folder / "_delta_log") if COMMIT.fullmatch(name)]
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return folder / "_delta_log" / max(names) if names else None
-
-
-def folders_of_tables() -> dict[str, Path]:
-    """Return the folders of the lake that have a commit of Delta's, by name of schema and table."""
-    folders = [log.parent for log in sorted((lake() / "tables").glob("*.db/*/_delta_log"))]
-    return {f"{folder.parent.stem}.{folder.name}": folder for folder in folders if newest_commit_in(folder)}
 
 
 def _in_logs(spark, feed: Feed, entities: list[str], batch: int) -> list[Landing]:

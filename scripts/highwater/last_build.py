@@ -9,11 +9,13 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from highwater.entities import logged_tables
 from highwater.feeds import Feed
-from highwater.landings import Landing, folders_of_tables, newest_commit_in
+from highwater.lake_tables import folders_of_tables, newest_commit_in
+from highwater.landings import Landing
 from highwater.package import is_the_project, package
+from highwater.pending import pending_changes
 from highwater.project import lake, read_state, utc_now, write_whole
-from highwater.rebuild import pending_changes
 from highwater.rejections import Rejected, lines_of
 from highwater.tables import Trouble, by_itself, named, of_each, tables_in
 
@@ -157,8 +159,6 @@ def summary(
     Returns: the words, which of their lines say that something could not be asked, a damaged table for example, and
         what was counted, by entity.
     """
-    from highwater.add_table import logged_tables
-
     there = tables_in(spark, "lake")
     tables = {entity: feeds for entity, feeds in logged_tables() if entity in there}
     if not tables:

@@ -6,11 +6,11 @@ import click
 import yaml
 
 from highwater import dbt, untold
-from highwater.add_table import column_in_other_letters, column_line, declared_columns
 from highwater.columns import named_columns, what_is_wrong
+from highwater.entities import column_in_other_letters, declaration_of, declared_columns
 from highwater.feeds import FAST_LOADER
 from highwater.printable import printable
-from highwater.rebuild import declaration_of
+from highwater.rendering import column_line
 from highwater.spark import quoted
 from highwater.yaml_files import file_of_model, in_yaml, model_node, named, value_of, with_item, write_entry
 

@@ -7,9 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 from highwater import package
-from highwater.add_table import name_inside, render
 from highwater.errors import UsageError
 from highwater.feeds import NAME
+from highwater.names import name_inside
+from highwater.rendering import render
 
 TAKEN = {package.NAME, "dbt", "dbt_spark", "default", "raw", "lake"}
 

@@ -8,8 +8,9 @@ database's own table are changed there, and nowhere else.
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from highwater.add_table import Column, declared_columns
+from highwater.add_table import Column
 from highwater.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
+from highwater.entities import declared_columns, settings_of
 from highwater.errors import CheckError, UsageError
 from highwater.extract import (
     CHANGELOG,
@@ -32,8 +33,8 @@ from highwater.extract import (
     split_name,
 )
 from highwater.feeds import Feed, declared_feeds, sql_text
+from highwater.pending import merged_table, newest_batch_shown
 from highwater.project import patch_mark, set_mark
-from highwater.rebuild import merged_table, newest_batch_shown, settings_of
 from highwater.spark import quoted as quoted_in_spark
 
 # what a column of the lake is in PostgreSQL

@@ -4,15 +4,11 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
-import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
 
-from highwater.errors import UsageError, leave_with_the_sentence
-
-JAVA_AT_LEAST = 17
+from highwater.errors import UsageError
 
 
 def enter_project() -> Path:
@@ -96,25 +92,6 @@ def exports_root() -> str:
 def _of_examples(folder: str) -> str:
     """Return the folder of this name, of the examples where they are."""
     return f"examples/{folder}" if Path("examples").is_dir() else folder
-
-
-def require_java() -> None:
-    """Check that the Java which Spark will start is there and new enough.
-
-    Raises: UsageError naming the Java that was found, or saying that none was.
-    """
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    wanted = f"Install Java {JAVA_AT_LEAST} or newer and put it on PATH, or set JAVA_HOME to it."
-    if not java or not Path(java).exists():
-        where = f"JAVA_HOME is {home}, but there is no bin/java in it" if home else "no java on PATH"
-        raise UsageError(f"Spark needs Java, and {where}. {wanted}")
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', answer)
-    if not found:
-        raise UsageError(f"{java} does not say which Java it is. {wanted}")
-    if int(found[1]) < JAVA_AT_LEAST:
-        raise UsageError(f"Spark needs Java {JAVA_AT_LEAST}, and {java} is Java {found[1]}. {wanted}")
 
 
 def require_space(size: int, what: str) -> None:
@@ -218,7 +195,3 @@ def _is_held(lease) -> bool:
     except OSError:
         return True
     return False
-
-
-if __name__ == "__main__":  # `make setup` asks for Java before it downloads anything
-    leave_with_the_sentence(require_java)

@@ -1,24 +1,13 @@
 """Publish groups: tables that move together, and builds that hold them until their checks have passed."""
 
-import re
-from pathlib import Path
-
 import click
 
 from highwater import dbt
+from highwater.entities import publish_groups
 from highwater.errors import UsageError
 
 CANDIDATE = ["--vars", "{candidate: true}"]
 SELECTING = {"--select", "-s", "--models", "-m", "--exclude", "--selector", "--vars"}
-
-
-def publish_groups() -> dict[str, list[str]]:
-    """Return the entities of each publish group, read from the models themselves."""
-    groups = {}
-    for path in sorted(Path("models/publications").glob("**/*_publications.sql")):
-        entities = re.findall(r"ref\('(\w+)_changes'\)", path.read_text())
-        groups[path.stem.removesuffix("_publications")] = entities
-    return groups
 
 
 def build_held(spark, arguments: list[str]) -> tuple[int, list[str]]:

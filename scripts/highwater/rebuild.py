@@ -3,98 +3,13 @@
 import json
 from pathlib import Path
 
-import yaml
-
 from highwater import dbt
+from highwater.entities import logged_tables, publish_groups, settings_of
 from highwater.errors import CheckError, UsageError
-from highwater.feeds import FAST_LOADER, sql_text
+from highwater.feeds import sql_text
+from highwater.pending import log_went_back, merged_table, size_of
 from highwater.project import require_space
 from highwater.tables import LISTS, count_anew, tables_in
-from highwater.yaml_files import file_of_model
-
-# applied, and not in the base yet; truncates are no rows of a table
-PENDING = """
-    verdict = 'applied'
-    and change_type <> 'truncate'
-    and log_batch > (select coalesce(max(log_batch), 0) from lake.`{entity}_merged`)
-"""
-
-
-def merged_table(spark, table: str) -> str:
-    """Return the name of the merged table of an entity.
-
-    Raises: UsageError when there is no such entity or nothing has been built yet.
-    """
-    merged = f"{table}_merged"
-    if not list(Path("models/merged").glob(f"**/{merged}.sql")):
-        known = sorted(path.stem.removesuffix("_merged") for path in Path("models/merged").glob("**/*_merged.sql"))
-        raise UsageError(f"there is no merged table of {table!r}; tables are: {', '.join(known) or 'none'}.")
-    if not spark.catalog.tableExists(f"lake.{merged}"):
-        raise UsageError(f"{merged} has not been built yet; run: highwater build")
-    return merged
-
-
-def _published_batches(spark, entity: str) -> list[str]:
-    """Return questions for the newest batch of its log that each publish group of an entity has published."""
-    from highwater.publish import publish_groups  # it runs dbt, which this module's readers need not know
-
-    groups = (f"lake.{group}_publications" for group, entities in publish_groups().items() if entity in entities)
-    return [
-        f"(select coalesce(max_by(log_batches, publication)['{entity}'], 0) from {publications})"
-        for publications in groups
-        if spark.catalog.tableExists(publications)
-    ]
-
-
-def are_pending(spark, entity: str) -> str:
-    """Return the condition on an entity's log of what the base does not have yet, as far as readers may see it."""
-    published = [f"and log_batch <= {published}" for published in _published_batches(spark, entity)]
-    return " ".join([PENDING.format(entity=entity), *published])
-
-
-def newest_batch_shown(spark, entity: str) -> int:
-    """Return the newest batch of its log that the view of an entity shows.
-
-    The view of a base that every build writes reads that alone; any other one reads the log too.
-    """
-    ends = [f"(select coalesce(max(log_batch), 0) from lake.`{entity}_merged`)", "0"]
-    told = {row.col_name: row.data_type for row in spark.sql(f"describe table extended lake.`{entity}`").collect()}
-    if f"{entity}_changes" in told["View Text"]:
-        logged = f"(select coalesce(max(log_batch), 0) from lake.`{entity}_changes`)"
-        ends += _published_batches(spark, entity) or [logged]
-    return spark.sql(f"select greatest({', '.join(ends)})").first()[0]
-
-
-def pending_changes(spark, entity: str) -> int:
-    """Return how many applied changes of an entity its base does not have yet, as far as readers may see them."""
-    return spark.sql(f"select count(*) from lake.`{entity}_changes` where {are_pending(spark, entity)}").first()[0]
-
-
-def declaration_of(entity: str) -> Path:
-    """Return the file that declares an entity: `models/tables/<system>/<entity>.yml`, or beside its log."""
-    found = [*Path("models/tables").glob(f"*/{entity}.yml"), *Path("models/changes").glob(f"*/{entity}_changes.yml")]
-    path = found[0] if found else file_of_model(f"{entity}_changes")
-    if path is None:
-        raise UsageError(
-            f"no YAML below models describes {entity}_changes, where its columns and its key are declared."
-        )
-    return path
-
-
-def log_of(entity: str) -> dict:
-    """Return the declaration of an entity's log, as its YAML has it."""
-    models = yaml.load(declaration_of(entity).read_text(), FAST_LOADER)["models"]
-    return next(model for model in models if model["name"] == f"{entity}_changes")
-
-
-def settings_of(entity: str) -> dict:
-    """Return what the log of an entity declares: its key, and what else its `meta` holds."""
-    return log_of(entity)["config"]["meta"]
-
-
-def key_of(entity: str) -> list[str]:
-    """Return the columns that identify a row of an entity, as its log's YAML declares them."""
-    return settings_of(entity).get("key", [])
 
 
 def rebuild(spark, table: str) -> str:
@@ -115,22 +30,6 @@ def rebuild(spark, table: str) -> str:
     return f"{merged}: {rows:,} keys, rebuilt from {table}_changes."
 
 
-def log_went_back(table: str, in_log: int | None, taken_in: int | None) -> str | None:
-    """Return what to say of a log that lacks batches which its merged table has taken in; None: it has them.
-
-    Arguments:
-        table: the entity. in_log, taken_in: the newest batch of the log, in the log and in the merged table.
-    """
-    if (taken_in or 0) <= (in_log or 0):
-        return None
-    return (
-        f"{table}_changes has up to batch {in_log or 0} of the log, and {table}_merged has taken in batch {taken_in}: "
-        "the log went back (was it restored alone, or did a power cut take a commit?). highwater build judges what raw "
-        "has behind it again, under numbers that are new: rows stay right, and what they have already counts as a "
-        f"duplicate. To have verdicts and history as they were, after that: highwater rebuild {table} --from raw"
-    )
-
-
 def _refuse_older_log(spark, table: str) -> None:
     """Refuse to make a merged table from a log that lacks what it has taken in."""
     question = "select max(log_batch) from lake.`{table}_{layer}`"
@@ -141,11 +40,6 @@ def _refuse_older_log(spark, table: str) -> None:
         return
     if said := log_went_back(table, in_log, taken_in):
         raise UsageError(f"{said}. Nothing was changed.")
-
-
-def size_of(spark, table: str) -> int:
-    """Return the bytes of a table's newest version, which writing it anew takes once more."""
-    return spark.sql(f"describe detail {table}").first()["sizeInBytes"]
 
 
 # What the log has of a feed and raw no longer: a record is known by file and line. One that was lost has landed again
@@ -203,7 +97,7 @@ def rebuild_from_raw(spark, table: str) -> str:
     log = f"lake.`{table}_changes`"
     if not spark.catalog.tableExists(log):
         raise UsageError(f"the log of {table} has not been built yet; run: highwater build")
-    sources = dict(_logged_tables())[table]
+    sources = dict(logged_tables())[table]
     _refuse_loss(spark, table, sources)
     if settings_of(table).get("key"):
         merged_table(spark, table)
@@ -227,12 +121,6 @@ def rebuild_from_raw(spark, table: str) -> str:
     return "\n".join(said)
 
 
-def _logged_tables():
-    from highwater.add_table import logged_tables  # it reads declarations through this module
-
-    return logged_tables()
-
-
 def _refuse_loss(spark, table: str, sources) -> None:
     for feed, source_table in sources:
         lost = spark.sql(LOST.format(entity=table, feed=feed, table=sql_text(source_table))).first()
@@ -248,8 +136,6 @@ def _refuse_loss(spark, table: str, sources) -> None:
 
 def _refuse_held(spark, table: str) -> None:
     """Refuse a table of a publish group that has changes which readers may not see yet."""
-    from highwater.publish import publish_groups
-
     for group, entities in publish_groups().items():
         publications = f"lake.{group}_publications"
         if table not in entities or not spark.catalog.tableExists(publications):

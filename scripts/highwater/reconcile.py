@@ -19,15 +19,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from highwater import dbt, landing
-from highwater.add_table import declared_columns, logged_tables
 from highwater.compact import newest_version
+from highwater.entities import declared_columns, logged_tables, publish_groups
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds, sql_text
 from highwater.formats import TABLE_IN_FOLDERS
+from highwater.pending import newest_batch_shown
 from highwater.printable import in_shell
 from highwater.project import lake
-from highwater.publish import publish_groups
-from highwater.rebuild import newest_batch_shown
 from highwater.repair import LAST, repairs
 from highwater.retention import retention_of
 from highwater.spark import quoted

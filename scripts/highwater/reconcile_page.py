@@ -5,10 +5,11 @@ import re
 from dataclasses import asdict
 from xml.etree import ElementTree
 
-from highwater.add_table import render
 from highwater.feeds import sql_text
 from highwater.printable import printable
+from highwater.query import show_table
 from highwater.reconcile import FAIL, INCONCLUSIVE, VERDICTS, Reconciliation, results
+from highwater.rendering import render
 
 SHOWN = {
     "equal": "equal",
@@ -35,8 +36,6 @@ COLOURS = {
 def show(found: Reconciliation) -> None:
     """Print the result for people."""
     import click
-
-    from highwater.query import show_table
 
     click.echo(found.headline)
     for each in found.comparisons:

@@ -2,25 +2,24 @@
 written, and mended by `highwater recover`.
 """
 
-import json
-import os
-import re
 from datetime import datetime, timezone
 from pathlib import Path
 
 from highwater import faults, last_build
-from highwater.errors import UsageError
 from highwater.feeds import sql_text
-from highwater.landings import COMMIT, folders_of_tables, newest_commit_in
+from highwater.lake_tables import (
+    COMMIT,
+    FIRST,
+    OF_VERSION,
+    folders_of_tables,
+    half_files,
+    newest_commit_in,
+    unknown_tables,
+)
 from highwater.places import in_metastore, rows_of
 from highwater.project import lake
-from highwater.tables import named, tables_in
+from highwater.spark import METASTORE
 
-OWN = ("raw", "lake")
-FIRST = f"{0:020}"
-OF_VERSION = re.compile(r"\.?(\d{20})\.")
-CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
-END_OF_PARQUET = b"PAR1"
 REGISTERED = """
     select TBL_ID, NAME, TBL_NAME from APP.TBLS inner join APP.DBS on TBLS.DB_ID = DBS.DB_ID
     where TBL_TYPE = 'EXTERNAL_TABLE'
@@ -33,95 +32,6 @@ MANAGED = [
     "update APP.TBLS set TBL_TYPE = 'MANAGED_TABLE' where TBL_ID = {number}",
     "delete from APP.TABLE_PARAMS where TBL_ID = {number} and PARAM_KEY = 'EXTERNAL'",
 ]
-
-
-def half_files(folder: Path) -> tuple[str, list[Path]] | None:
-    """Return what is half in the log of a table, and the files to put aside; None: nothing.
-
-    Delta takes an empty commit for one that does nothing, and writes behind one that it cannot read. What is behind a
-    half commit goes with it: it was made of what is not there.
-    """
-    log = folder / "_delta_log"
-    names = sorted(os.listdir(log))
-    checkpoints = {int(found[1]): name for name in names if (found := CHECKPOINT.fullmatch(name))}
-    half = {number for number, name in checkpoints.items() if not _ends_with(log / name, END_OF_PARQUET)}
-    since = max((number for number in checkpoints if number not in half), default=-1)
-    commits = [name for name in names if COMMIT.fullmatch(name) and int(name[:20]) > since]
-    first = next((name for name in commits if not _is_whole(log / name)), None)
-    aside = [log / name for name in names if any(checkpoints[number] in name for number in half)]
-    if first:
-        aside += [log / name for name in names if (found := OF_VERSION.match(name)) and found[1] >= first[:20]]
-        return f"commit {int(first[:20])}", sorted(set(aside))
-    return (f"checkpoint {max(half)}", aside) if half else None
-
-
-def _ends_with(path: Path, end: bytes) -> bool:
-    with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - len(end)))
-        return file.read() == end
-
-
-def _is_whole(commit: Path) -> bool:
-    """Return whether the last line of a commit is one of Delta's actions."""
-    try:
-        return isinstance(json.loads(commit.read_bytes().rstrip(b"\r\n").rpartition(b"\n")[2]), dict)
-    except ValueError:
-        return False
-
-
-def half_logs() -> str | None:
-    """Return what to say of tables whose log a power cut has left in half; None: none is."""
-    found = {name: half for name, folder in folders_of_tables().items() if (half := half_files(folder))}
-    if not found:
-        return None
-    told = [f"{what} of {table}" for table, (what, _) in found.items()]
-    return (
-        f"{named(told)} {'is' if len(told) == 1 else 'are'} empty or half (a power cut?), and what was written there "
-        "is not in the table. To put it aside, so that the table is as it was before: highwater recover"
-    )
-
-
-def lost(unknown: dict[str, Path]) -> str | None:
-    """Return what to say of folders of tables that a metastore does not know; None: nothing.
-
-    One commit alone may be what a creation has left that was killed before the metastore knew of it, and is made anew.
-
-    Arguments:
-        unknown: see folders_of_tables.
-    """
-    names = [
-        name
-        for name, folder in unknown.items()
-        if name.partition(".")[0] in OWN and newest_commit_in(folder).stem != FIRST
-    ]
-    if not names:
-        return None
-    return (
-        f"the metastore of the lake {lake()} was lost, or is older than the lake's tables: it does not know "
-        f"{named(names)}, whose files are there. Nothing was done. To register them from their folders: "
-        "highwater recover"
-    )
-
-
-def require_known_tables(spark) -> None:
-    """Refuse to go on where the metastore does not know tables whose folders are there; new ones would be made instead.
-
-    Raises: UsageError with their names and what to do.
-    """
-    said = lost(_unknown(spark))
-    if said:
-        raise UsageError(said)
-
-
-def _unknown(spark) -> dict[str, Path]:
-    folders = folders_of_tables()
-    known = {
-        f"{schema}.{table}"
-        for schema in {name.partition(".")[0] for name in folders}
-        for table in tables_in(spark, schema)
-    }
-    return {name: folder for name, folder in folders.items() if name.lower() not in known}
 
 
 def put_aside() -> list[str]:
@@ -162,7 +72,7 @@ def recover(spark) -> tuple[list[str], list[str]]:
     """
     last_build.forget()
     said, failures, done = [], [], []
-    for name, folder in _unknown(spark).items():
+    for name, folder in unknown_tables(spark).items():
         try:
             spark.sql(f"create schema if not exists `{name.partition('.')[0]}`")
             spark.sql(f"create table {_quoted(name)} using delta location {sql_text(str(folder.absolute()))}")
@@ -185,8 +95,6 @@ def _quoted(name: str) -> str:
 
 
 def _take_over(spark, names: list[str]) -> None:
-    from highwater.spark import METASTORE  # it starts with what is checked here
-
     url, names = spark.conf.get(METASTORE), {name.lower() for name in names}
     if not names or not url.startswith("jdbc:derby:"):
         return

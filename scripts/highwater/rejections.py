@@ -8,11 +8,11 @@ from pathlib import Path
 
 from highwater.columns import DECIMAL, WITH_UNIT
 from highwater.declarations import sources_file
+from highwater.entities import declaration_of, settings_of
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds, sql_text
 from highwater.formats import CHOICES
 from highwater.printable import counted, printable
-from highwater.rebuild import declaration_of, settings_of
 from highwater.spark import quoted
 from highwater.tables import Trouble, by_itself, named, of_each
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from highwater.add_table import logged_tables, split_name, write_logged_tables
+from highwater.add_table import write_logged_tables
 from highwater.declarations import sources_file
+from highwater.entities import logged_tables
 from highwater.errors import UsageError
 from highwater.feeds import FAST_LOADER, declared_feeds
+from highwater.names import split_name
 from highwater.yaml_files import file_of_model, model_node, named, value_of, without_item
 
 LAYERS = ("changes", "merged", "history")

@@ -1,8 +1,8 @@
 """What mends the differences that a comparison has found: commands, and statements for the source. Nothing is run."""
 
-from highwater.add_table import declared_columns, logged_tables
 from highwater.database import quoted as quoted_in_postgres
 from highwater.database import text_in_postgres
+from highwater.entities import declared_columns, logged_tables
 from highwater.extract import names_of
 from highwater.feeds import declared_feeds
 from highwater.spark import quoted

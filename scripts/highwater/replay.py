@@ -1,11 +1,10 @@
 """Take rejected records again, after the model, the declaration or the seed that rejected them was mended."""
 
 from highwater import dbt
-from highwater.add_table import known_table, logged_tables
+from highwater.entities import key_of, known_table, logged_tables
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds, sql_text
 from highwater.landing import next_batch
-from highwater.rebuild import key_of
 
 # Records that are accepted now, and with them those of the same key and position in their file, which may have been
 # accepted before: only together they keep their places. What was there already comes out as a duplicate.

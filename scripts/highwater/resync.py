@@ -10,14 +10,13 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
 from highwater import dbt, landing
-from highwater.add_table import known_table, logged_tables
 from highwater.declarations import append_epoch, declare_truncates, epochs_of
+from highwater.entities import key_of, known_table, logged_tables
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import Feed, declared_feeds, sql_text
 from highwater.formats import FORMATS
 from highwater.printable import printable
 from highwater.project import landing_root
-from highwater.rebuild import key_of
 
 DATE = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?!\d)")
 LOWEST = "0" * 16

@@ -6,12 +6,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from highwater import dbt
-from highwater.add_table import known_table, logged_tables
+from highwater.entities import declaration_of, known_table, logged_tables, publish_groups, settings_of
 from highwater.errors import CheckError, UsageError
 from highwater.faults import doing, trouble_of_one
 from highwater.feeds import Feed, days, declared_feeds
-from highwater.publish import publish_groups
-from highwater.rebuild import declaration_of, settings_of
 from highwater.tables import LISTS
 
 # how far the ledger has counted the records of a feed in the log of each entity

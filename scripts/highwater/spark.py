@@ -20,10 +20,12 @@ from jinja2 import Environment
 from highwater import faults
 from highwater.errors import UsageError
 from highwater.feeds import sql_text
+from highwater.java import require_java
+from highwater.lake_tables import folders_of_tables, half_logs, lost, require_known_tables
 from highwater.package import package, profile_name
 from highwater.places import in_metastore, mend_places
 from highwater.printable import printable
-from highwater.project import is_being_written, lake, require_java
+from highwater.project import is_being_written, lake
 
 JARS = Path(".spark/jars")
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
@@ -68,8 +70,6 @@ def session(recovering: bool = False, **settings: str):
     """
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
-
-    from highwater.recover import half_logs, require_known_tables
 
     # also for a thread that did not start it, for which there is no active one
     with contextlib.suppress(PySparkRuntimeError):
@@ -299,9 +299,6 @@ def reading_session():
     The tables themselves are read where they are; Delta readers need no lock.
     Raises: UsageError when there is no lake yet, or its metastore has lost tables.
     """
-    from highwater.landings import folders_of_tables
-    from highwater.recover import half_logs, lost, require_known_tables
-
     if not (lake() / "metastore").exists():
         raise UsageError(lost(folders_of_tables()) or f"there is no lake in {lake()} yet; run: highwater build")
     with tempfile.TemporaryDirectory(prefix="highwater-") as copy:

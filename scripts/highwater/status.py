@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from highwater.add_table import known_table, logged_tables
+from highwater.entities import key_of, known_table, logged_tables
 from highwater.feeds import sql_text
 from highwater.landings import gone_back, noted_landing
+from highwater.pending import are_pending, log_went_back
 from highwater.project import disabled_mark, patch_mark, step_under_way
-from highwater.rebuild import are_pending, key_of, log_went_back
 from highwater.retention import retention_of
 from highwater.tables import Trouble, by_itself, of_each, tables_in
 

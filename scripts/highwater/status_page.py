@@ -1,8 +1,8 @@
 """The status of the lake as one page: a table of every number, and charts over time."""
 
-from highwater.add_table import render
+from highwater.pending import are_pending
 from highwater.project import utc_now
-from highwater.rebuild import are_pending
+from highwater.rendering import render
 from highwater.status import compaction_of
 from highwater.tables import Trouble, by_itself
 

@@ -109,7 +109,7 @@ class Commands:
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
-    from highwater import cli, errors
+    from highwater import cli, endings
     from highwater.spark import remove_unfinished_tables, session
 
     if arguments[0] == "sql":
@@ -130,7 +130,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         except SystemExit as ended:
             code = ended.code
         except BaseException as error:
-            sentence, code = errors._ending(error, [])
+            sentence, code = endings._ending(error, [])
             print(f"highwater: {sentence}", file=sys.stderr)
         sys.stdout.flush()
         shown.seek(0)

@@ -472,8 +472,9 @@ def as_typed(name: str) -> str:
 
 
 def test_any_identifier_comes_back_through_add_table_and_dbt(project, monkeypatch):
-    from highwater.add_table import FoundColumns, add_table, declared_columns
-    from highwater.columns import named_columns
+    from highwater.add_table import add_table
+    from highwater.columns import FoundColumns, named_columns
+    from highwater.entities import declared_columns
 
     seed = random.randrange(10**9)
     print("seed", seed)
@@ -560,7 +561,9 @@ def test_a_table_of_any_name_parses(project):
 
 @pytest.mark.parametrize("name", TABLE_NAMES)
 def test_the_command_that_declares_a_table_is_one_that_works(project, monkeypatch, name):
-    from highwater.add_table import add_table, declaring, logged_tables
+    from highwater.add_table import add_table
+    from highwater.entities import logged_tables
+    from highwater.names import declaring
 
     monkeypatch.chdir(project)
     typed = f"printf '%s\\0' {declaring('odd_names', name)}"

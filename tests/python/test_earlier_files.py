@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from highwater.add_table import add_table, declared_columns
+from highwater.add_table import add_table
 from highwater.check import check
 from highwater.declarations import declare_truncates
+from highwater.entities import declaration_of, declared_columns, key_of
 from highwater.new_fields import _add
-from highwater.rebuild import declaration_of, key_of
 from highwater.remove_table import removal_of, remove
 from workshop import copy_empty_project, environment_of_a_user
 

@@ -163,7 +163,9 @@ def test_what_libraries_log_goes_to_the_log(lake, capsys):
 
 def leaving(tmp_path, code: str, **settings) -> subprocess.Popen:
     """Start a process that does this and leaves with the sentence."""
-    script = "from highwater.errors import *\ndef command():\n" + textwrap.indent(textwrap.dedent(code), "    ")
+    script = "from highwater.endings import *\nfrom highwater.errors import *\ndef command():\n" + textwrap.indent(
+        textwrap.dedent(code), "    "
+    )
     return subprocess.Popen(
         [sys.executable, "-c", f"{script}\nleave_with_the_sentence(command)"],
         env={**os.environ, "HIGHWATER_LAKE": str(tmp_path), **settings},

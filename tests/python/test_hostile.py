@@ -14,12 +14,13 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from highwater import columns, dbt
-from highwater.add_table import declared_columns, declaring
 from highwater.columns import as_typed, parse_columns
 from highwater.database import connection_settings, text_in_postgres
 from highwater.declarations import append_epoch, epochs_of
+from highwater.entities import declared_columns
 from highwater.errors import UsageError
 from highwater.feeds import jinja_text, plain_text, sql_text
+from highwater.names import declaring
 from highwater.printable import UNPRINTABLE, ShownStream, in_shell, printable
 from highwater.yaml_files import in_yaml
 from jinja2 import Environment
@@ -110,7 +111,7 @@ def test_in_a_shell_it_is_one_word_and_nothing_runs(tmp_path):
 def test_to_a_terminal_no_control_character_goes(capsys):
     assert not any(UNPRINTABLE.search(printable(text)) for text in HOSTILE)
     fails = f"def fail(): raise CheckError({' '.join(HOSTILE)!r})\nleave_with_the_sentence(fail)"
-    fails = f"from highwater.errors import CheckError, leave_with_the_sentence\n{fails}"
+    fails = f"from highwater.endings import leave_with_the_sentence\nfrom highwater.errors import CheckError\n{fails}"
     failed = subprocess.run([sys.executable, "-c", fails], capture_output=True, text=True)
     assert failed.returncode == 1 and "\\x1b[31m" in failed.stderr
     assert not set(failed.stderr) & {"\x1b", "\x07", "\x9b", "\u202e"}

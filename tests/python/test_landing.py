@@ -85,7 +85,7 @@ def test_a_feed_with_nothing_new_is_not_asked_until_its_table_is_another(worksho
 def test_feeds_of_one_table_land_one_after_the_other(workshop, monkeypatch):
     """Others may land side by side; each has its answer, or its error, in the order asked for."""
     landed, logs = [], [("orders", [("a", "x"), ("c", "x")]), ("lines", [("c", "y"), ("e", "y")])]
-    monkeypatch.setattr("highwater.add_table.logged_tables", lambda: logs)
+    monkeypatch.setattr("highwater.landing.logged_tables", lambda: logs)
 
     def land(spark, feed):
         if feed.name == "c":

@@ -6,7 +6,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
-from highwater.rebuild import newest_batch_shown, rebuild
+from highwater.pending import newest_batch_shown
+from highwater.rebuild import rebuild
 from highwater.status import compaction_of
 from workshop import change
 

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 import pytest
 import yaml
-from highwater.add_table import declared_columns
 from highwater.columns import contract, parse_columns
 from highwater.compact import compact
+from highwater.entities import declared_columns
 from highwater.feeds import declared_feeds
 from highwater.landing import create_raw_table
 from highwater.rebuild import rebuild

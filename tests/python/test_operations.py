@@ -1,7 +1,7 @@
 """Ledger, rejected, tied and unassigned records: gained batch by batch, once, whatever is killed or replayed."""
 
 import pytest
-from highwater.add_table import render
+from highwater.rendering import render
 from highwater.replay import replay
 from highwater.tables import count_anew
 

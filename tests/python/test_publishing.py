@@ -214,7 +214,8 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
     )
     statements = []
     # other groups in the workshop have not been built
-    monkeypatch.setattr("highwater.publish.publish_groups", lambda: {"bank": ["accounts", "transfers"]})
+    for module in ("pending", "publish"):
+        monkeypatch.setattr(f"highwater.{module}.publish_groups", lambda: {"bank": ["accounts", "transfers"]})
     monkeypatch.setattr("highwater.dbt.run", lambda arguments: statements.append(arguments) or run(arguments))
     try:
         if seen(bank) == (6, 6):

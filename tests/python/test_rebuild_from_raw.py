@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from highwater import rebuild as rebuilding
-from highwater.add_table import render
 from highwater.compact import newest_version
 from highwater.errors import CheckError, UsageError
 from highwater.rebuild import rebuild_from_raw
+from highwater.rendering import render
 from highwater.replay import replay
 
 pytestmark = pytest.mark.soak

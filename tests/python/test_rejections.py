@@ -5,11 +5,11 @@ import re
 import click
 import pytest
 from highwater import cli, dbt, last_build, rejections
-from highwater.add_table import render
 from highwater.errors import CheckError, UsageError
 from highwater.feeds import declared_feeds
 from highwater.rebuild import rebuild_from_raw
 from highwater.rejections import OtherConnector, Rejected, Threshold, threshold_of
+from highwater.rendering import render
 from highwater.replay import replay
 from highwater.status import status
 from pyspark.sql import Row

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from highwater.add_table import render
 from highwater.compact import compact
 from highwater.errors import UsageError
 from highwater.feeds import declared_feeds
 from highwater.rebuild import rebuild
+from highwater.rendering import render
 from highwater.replay import replay
 from highwater.retention import retention_of, vacuum
 from highwater.status import status

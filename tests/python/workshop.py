@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from highwater import dbt
 from highwater.add_table import write_logged_tables
-from highwater.rebuild import pending_changes
+from highwater.pending import pending_changes
 
 COPIED = [
     "dbt_project.yml",

@@ -308,8 +308,8 @@ def test_sql(tree, fault):
 
 @pytest.mark.soak
 def test_added_table_passes(tree):
-    from highwater.add_table import add_table
-    from highwater.columns import FoundColumns, named_columns
+    from highwater.catalog.columns import FoundColumns, named_columns
+    from highwater.scaffold.add_table import add_table
 
     parts = [
         ("order_id", "bigint"),

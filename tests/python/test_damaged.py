@@ -7,12 +7,14 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
-from highwater import cli, faults, last_build, rejections
-from highwater.errors import UsageError
-from highwater.feeds import declared_feeds
-from highwater.project import lake
-from highwater.rendering import render
-from highwater.status import status
+from highwater import cli
+from highwater.builds import last_build, rejections
+from highwater.catalog.feeds import declared_feeds
+from highwater.catalog.rendering import render
+from highwater.runtime import faults
+from highwater.runtime.errors import UsageError
+from highwater.runtime.project import lake
+from highwater.status.status import status
 from workshop import change, in_soak_but
 
 LISTED = [("customers", [("datastream_user1", "customers")]), ("cases", [("datastream_cases", "cases")])]
@@ -61,7 +63,7 @@ def built(workshop):
 
 def list_two_tables(patch):
     """Let the project list these two tables alone."""
-    for module in ("entities", "landing", "last_build", "status"):
+    for module in ("catalog.entities", "landing.landing", "builds.last_build", "status.status"):
         patch.setattr(f"highwater.{module}.logged_tables", lambda: LISTED)
 
 
@@ -103,7 +105,7 @@ def shown(monkeypatch, workshop, *command):
     def reading_session():
         yield workshop.spark
 
-    monkeypatch.setattr("highwater.spark.reading_session", reading_session)
+    monkeypatch.setattr("highwater.spark.spark.reading_session", reading_session)
     result = CliRunner().invoke(cli.commands, command)
     error = result.exception
     code = getattr(error, "exit_code", UsageError.exit_code) if error else 0

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from highwater import last_build
+from highwater.builds import last_build
 from pyspark.sql import Row
 
 

@@ -7,15 +7,18 @@ import re
 import shutil
 
 import pytest
-from highwater import lake_tables, landing, last_build, recover
-from highwater import rebuild as rebuilding
-from highwater.compact import compact
-from highwater.errors import UsageError
-from highwater.lake_tables import newest_commit_in
-from highwater.landings import gone_back
-from highwater.project import lake
-from highwater.rebuild import rebuild_from_raw
-from highwater.status import status
+from highwater.builds import last_build
+from highwater.landing import landing
+from highwater.landing.landings import gone_back
+from highwater.runtime.errors import UsageError
+from highwater.runtime.project import lake
+from highwater.spark import lake_tables
+from highwater.spark.lake_tables import newest_commit_in
+from highwater.status.status import status
+from highwater.upkeep import rebuild as rebuilding
+from highwater.upkeep import recover
+from highwater.upkeep.compact import compact
+from highwater.upkeep.rebuild import rebuild_from_raw
 from workshop import change, in_soak_but
 
 FEED, TABLE = "datastream_restored", "datastream_restored.hampers"

@@ -7,7 +7,7 @@ help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 setup: .venv/ready  ## environment, jars, dbt packages (once)
-	@$(BIN)/python -m highwater.jars
+	@$(BIN)/python -m highwater.spark.jars
 
 build: setup  ## land the examples, build and test every model, say what is where
 	@$(BIN)/highwater build

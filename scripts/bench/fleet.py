@@ -67,7 +67,7 @@ def make_fleet(project: Path, folder: Path, tables: int) -> list[str]:
     (folder / "snapshots").mkdir()
     (folder / ".spark").symlink_to(project / ".spark")
     os.chdir(folder)
-    from highwater.add_table import add_table, write_logged_tables
+    from highwater.scaffold.add_table import add_table, write_logged_tables
 
     columns = ",".join(f"{name}:{kind}" for name, kind in COLUMNS.items())
     add_table(f"{FEED}.{FIRST}", KEY, columns, "debezium-json", {"connector": "postgresql"})
@@ -221,7 +221,7 @@ def main(tables, changes, some, without_stock):
 
 
 def _measure(folder: Path, names: list[str], changes: int, some: int, without_stock: bool) -> None:
-    from highwater.spark import session
+    from highwater.spark.spark import session
 
     session()
     for batch, (what, changed) in enumerate(

@@ -85,9 +85,9 @@ def write_dialect(path: Path, dialect: str, files: int = 4) -> None:
 
 def bench_landing(spark, folder: Path) -> None:
     """Compare landing a CSV dialect with Spark's CSV reader, both into a Delta table."""
-    from highwater.feeds import Feed
-    from highwater.formats import TUNGSTEN_DIALECTS, ReadOptions
-    from highwater.landing import land
+    from highwater.catalog.feeds import Feed
+    from highwater.formats.formats import TUNGSTEN_DIALECTS, ReadOptions
+    from highwater.landing.landing import land
 
     for dialect in ("mysql", "redshift", "hive"):
         feed = Feed(
@@ -112,9 +112,9 @@ def bench_landing(spark, folder: Path) -> None:
 
 def bench_staging(spark, folder: Path) -> None:
     """Compare the staging model of customers with a plain from_json of the same fields."""
-    from highwater import dbt
-    from highwater.feeds import declared_feeds
-    from highwater.landing import land
+    from highwater.catalog.feeds import declared_feeds
+    from highwater.landing.landing import land
+    from highwater.spark import dbt
 
     picks = random.Random(2)
     files = folder / "datastream_user1/customers"
@@ -157,9 +157,9 @@ def bench_staging(spark, folder: Path) -> None:
 
 def bench_files(spark, folder: Path) -> None:
     """Show what the number of files costs, the bytes being the same."""
-    from highwater.feeds import Feed
-    from highwater.formats import ReadOptions
-    from highwater.landing import land
+    from highwater.catalog.feeds import Feed
+    from highwater.formats.formats import ReadOptions
+    from highwater.landing.landing import land
 
     line = json.dumps({"id": 1, "v": "x" * 200}) + "\n"
     land_small = None
@@ -186,7 +186,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="highwater-bench-") as folder:
         os.environ["HIGHWATER_LAKE"] = f"{folder}/lake"
         os.environ["HIGHWATER_LANDING"] = f"{folder}/landing"
-        from highwater.spark import session
+        from highwater.spark.spark import session
 
         spark = session(spark__master="local[2]")
         spark.sql("create database if not exists raw")

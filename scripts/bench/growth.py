@@ -23,7 +23,7 @@ def stage_neighbours(spark, rows: int, batch: int, changes: int) -> None:
 
 def build(spark, figures: Figures, name: str, rows: int, batches: range, changes: int) -> None:
     """Let batches arrive; the measured ones under a name."""
-    from highwater.compact import compact
+    from highwater.upkeep.compact import compact
 
     for batch in batches:
         stage_neighbours(spark, rows, batch, changes)

@@ -30,7 +30,7 @@ def append(spark, ids: str, number: str, batch: int) -> None:
 
 def rows_then(relation: str, position: str) -> str:
     """Return SQL that reads the rows as of a position."""
-    from highwater import dbt
+    from highwater.spark import dbt
 
     Path(MODEL).write_text(
         f"select count(*), sum(c1) from ({{{{ rows_as_of(ref('{relation}'), 'wide', sequence='{position}') }}}})"
@@ -53,8 +53,8 @@ def main(keys, changed, rounds):
         folder = Path(temporary) / "project"
         os.environ |= {"HIGHWATER_LAKE": f"{temporary}/lake", "HIGHWATER_LANDING": f"{temporary}/landing"}
         set_up(project, folder)
-        from highwater.add_table import add_table
-        from highwater.spark import session
+        from highwater.scaffold.add_table import add_table
+        from highwater.spark.spark import session
 
         add_table("datastream_bench.wide", history=True)
         spark = session(spark__master="local[2]", spark__driver__memory="4g")

@@ -101,7 +101,7 @@ def set_up(project: Path, folder: Path):
         (shutil.copytree if (project / name).is_dir() else shutil.copy)(project / name, folder / name)
     (folder / ".spark").symlink_to(project / ".spark")
     os.chdir(folder)
-    from highwater.add_table import add_table
+    from highwater.scaffold.add_table import add_table
 
     add_table(
         "datastream_bench.wide", "k:bigint", ",".join(f"{name}:{kind}" for name, kind in COLUMNS.items()),
@@ -118,7 +118,7 @@ def set_up(project: Path, folder: Path):
 
 def dbt_run(*arguments: str) -> None:
     """Run dbt and stop when it fails."""
-    from highwater import dbt
+    from highwater.spark import dbt
 
     if dbt.run(["run", "--quiet", *arguments]):
         raise SystemExit("dbt failed")
@@ -199,7 +199,7 @@ def lake_of_its_own(iceberg: str | None = None):
         folder = Path(temporary) / "project"
         os.environ |= {"HIGHWATER_LAKE": f"{temporary}/lake", "HIGHWATER_LANDING": f"{temporary}/landing"}
         set_up(project, folder)
-        from highwater.spark import session
+        from highwater.spark.spark import session
 
         settings = {
             "spark__master": "local[2]",
@@ -232,7 +232,7 @@ def main(rows, rounds, iceberg):
 
 def run_rounds(spark, figures: Figures, rows: int, rounds: int, with_iceberg: bool) -> None:
     """One round: a batch arrives, is taken in, is read, is compacted; the peers take the same batch."""
-    from highwater.compact import compact
+    from highwater.upkeep.compact import compact
 
     figures.measure("setting up", lambda: (build_base(spark, rows), copy_base(spark, with_iceberg)))
     models = ["--select", "wide_changes", "wide_merged"]

@@ -15,8 +15,8 @@ from contextlib import redirect_stdout
 
 import click
 from formats import measured, print_ratio
-from highwater import reconcile
-from highwater.spark import session
+from highwater.reconcile import reconcile
+from highwater.spark.spark import session
 
 COLUMNS = {
     "k": "id",

@@ -42,8 +42,8 @@ def main(tables, builds, changes, vacuum_every):
 
 
 def _measure(folder: Path, names: list[str], builds: int, changes: int, vacuum_every: int) -> None:
-    from highwater.retention import vacuum
-    from highwater.spark import session
+    from highwater.spark.spark import session
+    from highwater.upkeep.retention import vacuum
 
     spark, part, found, medians = session(), max(builds // PARTS, 1), [], []
     for number in range(builds):

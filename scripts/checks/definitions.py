@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from highwater.feeds import FAST_LOADER
+from highwater.catalog.feeds import FAST_LOADER
 
 BLOCK = re.compile(
     r"{%-?\s*(macro|test|data_test|materialization)\s+(\w+)\s*(?:,[^%]*?)?(?:\((.*?)\))?\s*-?%}", re.DOTALL

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from highwater.errors import CheckError, UsageError, leave_with_the_sentence
-from highwater.faults import doing, keep_the_terminal_clean, trouble_of_one
-from highwater.printable import ShownStream, in_shell, printable
-from highwater.source_types import DIALECTS
+from highwater.catalog.source_types import DIALECTS
+from highwater.runtime.endings import leave_with_the_sentence
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.runtime.faults import doing, keep_the_terminal_clean, trouble_of_one
+from highwater.runtime.printable import ShownStream, in_shell, printable
 
 
 class Commands(click.Group):
@@ -32,8 +33,8 @@ class Commands(click.Group):
 @click.pass_context
 def commands(context):
     """Exact current-state tables from any change feed, on dbt, Spark and Delta Lake."""
-    from highwater.package import link_package
-    from highwater.project import enter_project
+    from highwater.runtime.package import link_package
+    from highwater.runtime.project import enter_project
 
     if context.invoked_subcommand != "init":
         enter_project()
@@ -44,7 +45,7 @@ def commands(context):
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder):
     """Write a dbt project of your own into FOLDER, which is new or empty; it is called like the folder."""
-    from highwater.new_project import begin_project
+    from highwater.scaffold.new_project import begin_project
 
     for path in begin_project(folder):
         click.echo(f"wrote {printable(os.path.relpath(path))}")
@@ -55,7 +56,7 @@ def init(folder):
 @commands.command()
 def install():
     """Fetch what Spark needs into the project, for plain dbt before any other command; each command does it itself."""
-    from highwater.jars import resolve
+    from highwater.spark.jars import resolve
 
     resolve()
     click.echo("The jars of Spark and the macros of this version are there.")
@@ -63,13 +64,13 @@ def install():
 
 def _known(context, parameter, value):
     """Refuse a table that is not there before Spark starts, which takes a while."""
-    from highwater.add_table import known_table
+    from highwater.catalog.entities import known_table
 
     return value and known_table(value)
 
 
 def _feeds(names: tuple[str, ...]):
-    from highwater.feeds import declared_feeds
+    from highwater.catalog.feeds import declared_feeds
 
     feeds = declared_feeds()
     for name in names:
@@ -85,10 +86,10 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
         feeds from landing.
     Raises: what leaves nothing that the others could do either: Java has ended, or a disk is full.
     """
-    from highwater.deliveries import is_delivered_to, nothing_landed
-    from highwater.formats import FORMATS
-    from highwater.landing import land_all
-    from highwater.tables import named
+    from highwater.catalog.tables import named
+    from highwater.formats.formats import FORMATS
+    from highwater.landing.deliveries import is_delivered_to, nothing_landed
+    from highwater.landing.landing import land_all
 
     failures, newest, changed, idle, empty = [], {}, [], [], []
     with contextlib.closing(land_all(spark, feeds.values())) as landings:
@@ -111,9 +112,9 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
 
 def _tell_landed(feed, landed) -> list[str]:
     """Print what became of a feed; return what to do about its files that have changed."""
-    from highwater.deliveries import declaring_another, undeclared
-    from highwater.found_columns import several_tables
-    from highwater.landing import changed_file
+    from highwater.landing.deliveries import declaring_another, undeclared
+    from highwater.landing.landing import changed_file
+    from highwater.scaffold.found_columns import several_tables
 
     if landed.files:
         click.echo(str(landed))
@@ -147,9 +148,9 @@ def _in_words(table) -> str:
 @click.option("--skip", metavar="FILE", help="Leave this delivered file out, on record.")
 def land(feeds, skip):
     """Read new files of the declared feeds (or of FEEDS) into raw.<feed>, every file exactly once."""
-    from highwater import landing
-    from highwater.project import lease
-    from highwater.spark import session
+    from highwater.landing import landing
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
 
     declared = _feeds(feeds)
     landing.require_landing_folder(declared.values())
@@ -175,14 +176,15 @@ def build(hold, verbose, arguments):
     landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
     builds everything in any case.
     """
-    from highwater import dbt, last_build, progress, publish, rejections, untold
-    from highwater.add_table import logged_tables
-    from highwater.deliveries import all_empty
-    from highwater.landing import require_landing_folder
-    from highwater.new_fields import add_new_fields
-    from highwater.project import lease
-    from highwater.spark import session
-    from highwater.tables import gather_anew
+    from highwater.builds import last_build, publish, rejections
+    from highwater.catalog.entities import logged_tables
+    from highwater.catalog.tables import gather_anew
+    from highwater.landing.deliveries import all_empty
+    from highwater.landing.landing import require_landing_folder
+    from highwater.runtime.project import lease
+    from highwater.scaffold.new_fields import add_new_fields
+    from highwater.spark import dbt, progress, untold
+    from highwater.spark.spark import session
 
     declared = _feeds(())
     require_landing_folder(declared.values())
@@ -264,9 +266,10 @@ def _what_is_built(feeds, news: dict[str, list[str]]) -> str:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dbt_command(arguments):
     """Run any dbt command in the project's environment."""
-    from highwater import dbt, last_build
-    from highwater.project import lease
-    from highwater.spark import session
+    from highwater.builds import last_build
+    from highwater.runtime.project import lease
+    from highwater.spark import dbt
+    from highwater.spark.spark import session
 
     command = next((word for word in arguments if not word.startswith("-")), "")
     if not command or command in dbt.WITHOUT_SPARK or {"-h", "--help"} & set(arguments):
@@ -284,8 +287,8 @@ def dbt_command(arguments):
 @click.option("--unsafe", is_flag=True, help="Run it whatever it does. Nothing keeps another command from writing too.")
 def query(sql, form, unsafe):
     """Ask the lake: run SQL that reads tables and views, and print its rows."""
-    from highwater.query import show
-    from highwater.spark import reading_session
+    from highwater.spark.spark import reading_session
+    from highwater.status.query import show
 
     with reading_session() as spark:
         show(spark, sql, form, unsafe)
@@ -302,11 +305,11 @@ def query(sql, form, unsafe):
 )
 def rebuild(table, origin):
     """Write the merged TABLE again, swapped in by one commit."""
-    from highwater import last_build
-    from highwater.project import lease
-    from highwater.rebuild import rebuild as rebuild_table
-    from highwater.rebuild import rebuild_from_raw
-    from highwater.spark import session
+    from highwater.builds import last_build
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.rebuild import rebuild as rebuild_table
+    from highwater.upkeep.rebuild import rebuild_from_raw
 
     with lease("highwater rebuild"):
         if origin == "raw":
@@ -320,10 +323,10 @@ def recover():
 
     Tables are registered from their folders below the lake; the next build makes the views.
     """
-    from highwater import recover as recovering
-    from highwater.project import lease
-    from highwater.spark import session
-    from highwater.tables import gather_anew
+    from highwater.catalog.tables import gather_anew
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep import recover as recovering
 
     with lease("highwater recover"):
         aside = recovering.put_aside()
@@ -354,10 +357,10 @@ def recover():
 @click.option("--read-at", metavar="TIME", help="When the load was read, UTC, where its files do not tell.")
 def resync(table, files, read_at):
     """Take a new full load of TABLE as the truth from then on; keys that it lacks are gone."""
-    from highwater.project import lease
-    from highwater.resync import parse_time
-    from highwater.resync import resync as resync_table
-    from highwater.spark import session
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.resync import parse_time
+    from highwater.upkeep.resync import resync as resync_table
 
     moment = read_at and parse_time(read_at)
     with lease("highwater resync"):
@@ -372,10 +375,10 @@ def status(table, form):
     """Say where every table stands, or TABLE: landed, waiting, pending, compacted, rejected, stale."""
     import json
 
-    from highwater.query import show_table
-    from highwater.spark import reading_session
-    from highwater.status import status as status_of
-    from highwater.status_page import page
+    from highwater.spark.spark import reading_session
+    from highwater.status.query import show_table
+    from highwater.status.status import status as status_of
+    from highwater.status.status_page import page
 
     with reading_session() as spark:
         found = status_of(spark, table)
@@ -416,10 +419,10 @@ def reconcile(tables, as_of, form, with_repairs):
 
     Exit code 0: PASS, all rows are equal. 1: FAIL, some differ. 3: INCONCLUSIVE, something could not be checked.
     """
-    from highwater import reconcile_page
-    from highwater.reconcile import EXIT_CODES
-    from highwater.reconcile import reconcile as reconcile_tables
-    from highwater.spark import reading_session
+    from highwater.reconcile import reconcile_page
+    from highwater.reconcile.reconcile import EXIT_CODES
+    from highwater.reconcile.reconcile import reconcile as reconcile_tables
+    from highwater.spark.spark import reading_session
 
     with reading_session() as spark:
         try:
@@ -450,9 +453,9 @@ def reconcile(tables, as_of, form, with_repairs):
 @click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was.")
 def compact(table, threshold, method, stop_before_rewrite, retain_previous):
     """Write the pending changes of TABLE into its base; queries see no difference."""
-    from highwater.compact import compact as compact_table
-    from highwater.project import lease
-    from highwater.spark import session
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.compact import compact as compact_table
 
     with lease("highwater compact"):
         click.echo(compact_table(session(), table, threshold, method, stop_before_rewrite, retain_previous))
@@ -465,9 +468,9 @@ def vacuum(table):
 
     Files that no version of the last week needs are removed.
     """
-    from highwater.project import lease
-    from highwater.retention import vacuum as vacuum_tables
-    from highwater.spark import session
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.retention import vacuum as vacuum_tables
 
     with lease("highwater vacuum"):
         for line in vacuum_tables(session(), table):
@@ -478,9 +481,9 @@ def vacuum(table):
 @click.argument("table", callback=_known)
 def replay(table):
     """Take rejected records of TABLE again that are accepted now, after models or declarations were mended."""
-    from highwater.project import lease
-    from highwater.replay import replay as replay_table
-    from highwater.spark import session
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.replay import replay as replay_table
 
     with lease("highwater replay"):
         click.echo(replay_table(session(), table))
@@ -511,13 +514,13 @@ def extract(tables, enable, disable, method, key, export, throttle):
 
     Several tables, or FEED for all of them, are extracted as of one moment.
     """
-    from highwater import extract as extraction
-    from highwater.database import POSTGRES, connection_settings
-    from highwater.feeds import declared_feeds
-    from highwater.live_export import export as take_export
-    from highwater.live_export import kinds_of
-    from highwater.project import lease
-    from highwater.spark import session
+    from highwater.catalog.feeds import declared_feeds
+    from highwater.databases import extract as extraction
+    from highwater.databases.database import POSTGRES, connection_settings
+    from highwater.databases.live_export import export as take_export
+    from highwater.databases.live_export import kinds_of
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
 
     if enable + disable + export > 1:
         raise UsageError("--enable, --disable and --export exclude each other.")
@@ -550,10 +553,10 @@ def extract(tables, enable, disable, method, key, export, throttle):
 @click.option("--end", is_flag=True, help="Remove the view again.")
 def patch(table, where, end):
     """Load rows of the lake behind a view in PostgreSQL; what is changed there is extracted like any change."""
-    from highwater import patch as patching
-    from highwater.database import connection_settings
-    from highwater.project import lease
-    from highwater.spark import session
+    from highwater.databases import patch as patching
+    from highwater.databases.database import connection_settings
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
 
     if where and end:
         raise UsageError("--where and --end exclude each other.")
@@ -600,14 +603,15 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
     A unit of time stands behind its type: `at:timestamp[millis]`.
     """
-    from highwater.add_delivered import TYPED, found_for
-    from highwater.add_table import add_table, is_known, split_name
-    from highwater.add_tables import add_tables
-    from highwater.columns import parse_columns
-    from highwater.deliveries import what_is_next
-    from highwater.feeds import FORMATS, declared_feeds
-    from highwater.new_feed import check_feed
-    from highwater.query import show_table
+    from highwater.catalog.columns import parse_columns
+    from highwater.catalog.feeds import FORMATS, declared_feeds
+    from highwater.catalog.names import split_name
+    from highwater.landing.deliveries import what_is_next
+    from highwater.scaffold.add_delivered import TYPED, found_for
+    from highwater.scaffold.add_table import add_table, is_known
+    from highwater.scaffold.add_tables import add_tables
+    from highwater.scaffold.new_feed import check_feed
+    from highwater.status.query import show_table
 
     given, (feed, name) = _settings_given(settings), split_name(table)
     check_feed(feed, form, given)
@@ -659,9 +663,9 @@ def add_tables_command(feed, ddl, dialect, form, settings):
     What is there already is compared with the file, and never overwritten. Without --ddl, of every table of which files
     are delivered; their columns are what the files tell.
     """
-    from highwater.add_delivered import add_delivered_tables
-    from highwater.add_tables import add_tables
-    from highwater.new_feed import check_feed
+    from highwater.scaffold.add_delivered import add_delivered_tables
+    from highwater.scaffold.add_tables import add_tables
+    from highwater.scaffold.new_feed import check_feed
 
     given = _settings_given(settings)
     check_feed(feed, form, given)
@@ -678,7 +682,7 @@ def check_command(table):
 
     It starts no Spark. A finding is a line: file, line, what is wrong and what to do. Warnings do not fail.
     """
-    from highwater.check import check
+    from highwater.scaffold.check import check
 
     found = list(check(table))
     for finding in found:
@@ -697,10 +701,10 @@ def remove_table_command(table, drop_data):
 
     Without --drop-data its tables stay in the lake, and go on where they were when the table is added again.
     """
-    from highwater.project import lease
-    from highwater.remove_table import removal_of, remove
-    from highwater.spark import quoted, session
-    from highwater.tables import tables_in
+    from highwater.catalog.tables import tables_in
+    from highwater.runtime.project import lease
+    from highwater.scaffold.remove_table import removal_of, remove
+    from highwater.spark.spark import quoted, session
 
     removal = removal_of(table)
     if drop_data:
@@ -718,9 +722,9 @@ def remove_table_command(table, drop_data):
 
 
 def _tell_additions(feed, adding, are_delivered=False) -> None:
-    from highwater.deliveries import folder_of, has_own_folders, what_is_next
-    from highwater.feeds import declared_feeds
-    from highwater.query import show_table
+    from highwater.catalog.feeds import declared_feeds
+    from highwater.landing.deliveries import folder_of, has_own_folders, what_is_next
+    from highwater.status.query import show_table
 
     additions = []
     for addition in adding:

@@ -109,8 +109,9 @@ class Commands:
 
 
 def _run(arguments: list[str]) -> tuple[int, str]:
-    from highwater import cli, errors
-    from highwater.spark import remove_unfinished_tables, session
+    from highwater import cli
+    from highwater.runtime import endings
+    from highwater.spark.spark import remove_unfinished_tables, session
 
     if arguments[0] == "sql":
         return 0, json.dumps([list(row) for row in session().sql(arguments[1]).collect()], default=str)
@@ -130,7 +131,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         except SystemExit as ended:
             code = ended.code
         except BaseException as error:
-            sentence, code = errors._ending(error, [])
+            sentence, code = endings._ending(error, [])
             print(f"highwater: {sentence}", file=sys.stderr)
         sys.stdout.flush()
         shown.seek(0)
@@ -138,7 +139,7 @@ def _run(arguments: list[str]) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    from highwater.faults import keep_the_terminal_clean
+    from highwater.runtime.faults import keep_the_terminal_clean
 
     keep_the_terminal_clean()
     answers = open(os.dup(1), "w")  # noqa: SIM115

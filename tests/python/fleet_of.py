@@ -87,12 +87,12 @@ def dbt(*arguments: str) -> dict[str, str]:
 def main(tables: int, folder: Path) -> dict:
     """Make the fleet and run everything that asks all of its tables."""
     from dbt.cli.main import dbtRunner
-    from highwater.feeds import declared_feeds
-    from highwater.landing import land
-    from highwater.last_build import summary
-    from highwater.reconcile import reconcile
-    from highwater.spark import reading_session, session
-    from highwater.status import status
+    from highwater.builds.last_build import summary
+    from highwater.catalog.feeds import declared_feeds
+    from highwater.landing.landing import land
+    from highwater.reconcile.reconcile import reconcile
+    from highwater.spark.spark import reading_session, session
+    from highwater.status.status import status
 
     global parsed
     lake, landing = folder / "lake", folder / "landing"

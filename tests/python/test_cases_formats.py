@@ -11,7 +11,7 @@ from collections import defaultdict
 
 import pytest
 from conftest import PROJECT
-from highwater.compact import compact
+from highwater.upkeep.compact import compact
 
 STEPS = 4
 FORMATS_DOC = PROJECT / "docs/formats.md"
@@ -702,7 +702,7 @@ def test_t14_a_copy_stands_where_its_original_does(live, workshop):
 
 
 def test_a_rebuild_gives_the_same_rows(live, workshop):
-    from highwater.rebuild import rebuild
+    from highwater.upkeep.rebuild import rebuild
 
     for entity in ("tungsten_rows", "arcion_rows", "debezium_rows"):
         before = sorted(workshop.rows(f"select * from {entity}"), key=repr)

@@ -5,9 +5,9 @@ import sys
 from decimal import Decimal
 
 import pytest
-from highwater.add_table import add_table
-from highwater.check import check, fits, holds
-from highwater.errors import UsageError
+from highwater.runtime.errors import UsageError
+from highwater.scaffold.add_table import add_table
+from highwater.scaffold.check import check, fits, holds
 from test_commands import run
 from test_found_columns import CONNECT, PROJECT
 from workshop import copy_empty_project

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from highwater.columns import Column
-from highwater.errors import UsageError
+from highwater.catalog.columns import Column
+from highwater.runtime.errors import UsageError
 from test_hostile import HOSTILE, LEAK, URLS, VARIABLE
 
 PROJECT = Path(__file__).parents[2]
@@ -87,8 +87,8 @@ def test_with_a_lake_that_cannot_be_written():
 
 
 def test_with_a_read_only_lake_as_an_ordinary_user(tmp_path):
-    from highwater.errors import UsageError
-    from highwater.project import lease
+    from highwater.runtime.errors import UsageError
+    from highwater.runtime.project import lease
 
     if os.getuid() != 0:
         pytest.skip("needs to become another user")
@@ -146,7 +146,7 @@ def test_a_password_in_a_url_is_shown_by_no_command(tmp_path, url):
 
 
 def test_the_step_under_way_is_told_from_a_killed_one(tmp_path, monkeypatch):
-    from highwater.project import lease, step_under_way
+    from highwater.runtime.project import lease, step_under_way
 
     monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
     assert step_under_way() is None
@@ -167,12 +167,12 @@ def test_without_network_on_the_first_run(project):
     resolver.write_text(
         resolver.read_text().replace('m2compatible="true"', 'm2compatible="true" root="http://127.0.0.1:9/"')
     )
-    result = run(cwd=project, command=[sys.executable, "-m", "highwater.jars"])
+    result = run(cwd=project, command=[sys.executable, "-m", "highwater.spark.jars"])
     one_sentence(result, "the first run needs the network".capitalize()[1:], "run the same command again")
 
 
 def test_with_another_jar_than_the_pinned_one(project):
-    from highwater.jars import differences
+    from highwater.spark.jars import differences
 
     shutil.copytree(PROJECT / ".spark/jars", project / ".spark/jars")
     here = Path.cwd()
@@ -472,8 +472,9 @@ def as_typed(name: str) -> str:
 
 
 def test_any_identifier_comes_back_through_add_table_and_dbt(project, monkeypatch):
-    from highwater.add_table import FoundColumns, add_table, declared_columns
-    from highwater.columns import named_columns
+    from highwater.catalog.columns import FoundColumns, named_columns
+    from highwater.catalog.entities import declared_columns
+    from highwater.scaffold.add_table import add_table
 
     seed = random.randrange(10**9)
     print("seed", seed)
@@ -560,7 +561,9 @@ def test_a_table_of_any_name_parses(project):
 
 @pytest.mark.parametrize("name", TABLE_NAMES)
 def test_the_command_that_declares_a_table_is_one_that_works(project, monkeypatch, name):
-    from highwater.add_table import add_table, declaring, logged_tables
+    from highwater.catalog.entities import logged_tables
+    from highwater.catalog.names import declaring
+    from highwater.scaffold.add_table import add_table
 
     monkeypatch.chdir(project)
     typed = f"printf '%s\\0' {declaring('odd_names', name)}"
@@ -593,7 +596,7 @@ def test_units_stand_in_the_declaration(project):
 
 
 def test_names_that_the_project_stores_get_a_prefix_and_never_meet():
-    from highwater.columns import named_columns
+    from highwater.catalog.columns import named_columns
 
     columns = named_columns([(field, "string", None) for field in ("feed", "source_feed", "Feed", "operation")])
     assert [column.name for column in columns] == ["source_feed", "source_feed_2", "source_feed_3", "operation"]

@@ -12,11 +12,11 @@ import threading
 import time
 
 import pytest
-from highwater import dbt
-from highwater.compact import compact, differing_rows
-from highwater.errors import CheckError, UsageError
-from highwater.rebuild import rebuild
-from highwater.status import status
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.spark import dbt
+from highwater.status.status import status
+from highwater.upkeep.compact import compact, differing_rows
+from highwater.upkeep.rebuild import rebuild
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from workshop import change, in_soak_but, reading
@@ -352,7 +352,7 @@ READERS_SETTINGS = {
 # what a reader in another process does: on a copy of the metastore, the tables read where they are
 READER = """
 import json, sys
-from highwater.spark import reading_session
+from highwater.spark.spark import reading_session
 
 with reading_session() as spark:
     for name, value in json.loads(sys.argv[1]).items():

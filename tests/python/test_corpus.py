@@ -17,8 +17,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import strict
-from highwater import readers, records
-from highwater.feeds import declared_feeds
+from highwater.catalog.feeds import declared_feeds
+from highwater.formats import readers, records
 from producers import LONG_AGO, TUNGSTEN, DatastreamAvro, Delimited, log_and_offset, unscaled
 from strict import Unfit
 from workshop import in_soak_but

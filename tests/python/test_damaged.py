@@ -7,11 +7,14 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
-from highwater import add_table, cli, faults, last_build, rejections
-from highwater.errors import UsageError
-from highwater.feeds import declared_feeds
-from highwater.project import lake
-from highwater.status import status
+from highwater import cli
+from highwater.builds import last_build, rejections
+from highwater.catalog.feeds import declared_feeds
+from highwater.catalog.rendering import render
+from highwater.runtime import faults
+from highwater.runtime.errors import UsageError
+from highwater.runtime.project import lake
+from highwater.status.status import status
 from workshop import change, in_soak_but
 
 LISTED = [("customers", [("datastream_user1", "customers")]), ("cases", [("datastream_cases", "cases")])]
@@ -49,7 +52,7 @@ def built(workshop):
     """The ledger of two of the workshop's tables."""
     path = workshop.folder / "macros/operations/logged_tables.sql"
     every_table = path.read_text()
-    path.write_text(add_table.render("logged_tables.sql", tables=LISTED))
+    path.write_text(render("logged_tables.sql", tables=LISTED))
     record = change("INSERT", "1", {"case_name": "damaged", "k": "a", "v": "x"})
     workshop.deliver("datastream_cases.cases", "damaged.json", [record])
     workshop.land("datastream_cases")
@@ -58,11 +61,16 @@ def built(workshop):
     path.write_text(every_table)
 
 
+def list_two_tables(patch):
+    """Let the project list these two tables alone."""
+    for module in ("catalog.entities", "landing.landing", "builds.last_build", "status.status"):
+        patch.setattr(f"highwater.{module}.logged_tables", lambda: LISTED)
+
+
 @pytest.fixture
 def two_tables(built, monkeypatch):
     """Two of the workshop's tables, as if there were no other ones."""
-    monkeypatch.setattr(add_table, "logged_tables", lambda: LISTED)
-    monkeypatch.setattr("highwater.status.logged_tables", lambda: LISTED)
+    list_two_tables(monkeypatch)
     return built
 
 
@@ -97,7 +105,7 @@ def shown(monkeypatch, workshop, *command):
     def reading_session():
         yield workshop.spark
 
-    monkeypatch.setattr("highwater.spark.reading_session", reading_session)
+    monkeypatch.setattr("highwater.spark.spark.reading_session", reading_session)
     result = CliRunner().invoke(cli.commands, command)
     error = result.exception
     code = getattr(error, "exit_code", UsageError.exit_code) if error else 0
@@ -119,8 +127,7 @@ FIELDS = {"landed_at", "waiting", "base", "pending", "read"}
 def whole(built):
     """What status and summary say of the two tables when nothing is damaged."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(add_table, "logged_tables", lambda: LISTED)
-        patch.setattr("highwater.status.logged_tables", lambda: LISTED)
+        list_two_tables(patch)
         found = {row["table"]: row for row in status(built.spark)}
         words, untold, _ = last_build.summary(built.spark)
     assert untold == [] and not [row for row in found.values() if row["trouble"]]

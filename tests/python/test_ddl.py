@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from highwater.add_tables import add_tables, dialect_of, found_columns
-from highwater.columns import TYPE, parse_columns
-from highwater.ddl import tables_of_ddl
-from highwater.deliveries import undeclared
-from highwater.errors import UsageError
-from highwater.feeds import declared_feeds
-from highwater.source_types import source_type
+from highwater.catalog.columns import TYPE, parse_columns
+from highwater.catalog.feeds import declared_feeds
+from highwater.catalog.source_types import source_type
+from highwater.landing.deliveries import undeclared
+from highwater.runtime.errors import UsageError
+from highwater.scaffold.add_tables import add_tables, dialect_of, found_columns
+from highwater.scaffold.ddl import tables_of_ddl
 from test_commands import run
 from workshop import copy_empty_project, environment_of_a_user
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_told_is_said(tmp_path):
 
 
 def test_every_type_that_is_known_is_a_type_of_spark():
-    from highwater.source_types import DIALECTS, SPARK
+    from highwater.catalog.source_types import DIALECTS, SPARK
 
     for dialect in DIALECTS:
         for name in SPARK:

@@ -7,9 +7,9 @@ import debezium_shop
 import pytest
 import yaml
 from debezium_engine import capturing
-from highwater import live_export
-from highwater import reconcile as reconciliation
-from highwater.reconcile import FAIL, PASS
+from highwater.databases import live_export
+from highwater.reconcile import reconcile as reconciliation
+from highwater.reconcile.reconcile import FAIL, PASS
 from postgres import serving
 
 pytestmark = pytest.mark.long

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from highwater.add_table import add_table, declared_columns
-from highwater.check import check
-from highwater.declarations import declare_truncates
-from highwater.new_fields import _add
-from highwater.rebuild import declaration_of, key_of
-from highwater.remove_table import removal_of, remove
+from highwater.catalog.declarations import declare_truncates
+from highwater.catalog.entities import declaration_of, declared_columns, key_of
+from highwater.scaffold.add_table import add_table
+from highwater.scaffold.check import check
+from highwater.scaffold.new_fields import _add
+from highwater.scaffold.remove_table import removal_of, remove
 from workshop import copy_empty_project, environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]

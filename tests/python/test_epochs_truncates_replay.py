@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from highwater.errors import UsageError
+from highwater.runtime.errors import UsageError
 
 pytestmark = pytest.mark.long
 
@@ -94,7 +94,7 @@ def test_a_truncate_that_comes_late_hides_rows_that_are_there(shop):
 
 
 def test_a_rebuild_knows_of_truncates(shop):
-    from highwater.rebuild import rebuild
+    from highwater.upkeep.rebuild import rebuild
 
     table = shop.table_id("bills_merged")
     rebuild(shop.spark, "bills")
@@ -131,7 +131,7 @@ def test_a_resync_beats_what_came_before_and_empties_the_table(shop):
 
 @pytest.mark.soak
 def test_replay_takes_what_is_accepted_now_once(shop):
-    from highwater.replay import replay
+    from highwater.upkeep.replay import replay
 
     deliver(shop, "resync2.json", [bill("u", 10, 9, "99")])
     deliver(
@@ -180,7 +180,7 @@ def test_t19_services_that_are_not_declared_cannot_be_compared(shop):
             "          dialect: redshift\n          epochs: [{source: alpha}, {source: beta}]\n",
         )
     )
-    from highwater.replay import replay
+    from highwater.upkeep.replay import replay
 
     assert "2 records of parcels arrive again" in replay(shop.spark, "parcels")
     line = '"I","7","1","2016-03-11 20:51:10.000","alpha","noon","ann"\n'

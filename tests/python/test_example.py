@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from highwater import add_table, last_build
+from highwater.builds import last_build
 from pyspark.sql import Row
 
 
@@ -23,7 +23,7 @@ def test_the_summary_of_a_build_of_a_part(workshop, monkeypatch):
     catalog = type(workshop.spark.catalog)
     there, asked = catalog.tableExists, ("lake.ledger", "lake.rejected_changes", "lake.unassigned_records")
     monkeypatch.setattr(catalog, "tableExists", lambda self, name, *more: name not in asked and there(self, name))
-    monkeypatch.setattr(add_table, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
+    monkeypatch.setattr(last_build, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
     words, untold, _ = last_build.summary(workshop.spark)
     assert untold == []
     assert re.search(r"^  table1 +188 rows now$", words, re.M), words
@@ -38,7 +38,7 @@ def test_the_summary_counts_what_the_ledger_has_not_recorded(workshop, monkeypat
         "ledger": [Row(table_name="table1", feed="datastream_user1", batch=recorded, read=100, tied=0, newest=newest)]
     }
     monkeypatch.setattr(last_build, "_asked", lambda spark, table, *question: rows.get(table, []))
-    monkeypatch.setattr(add_table, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
+    monkeypatch.setattr(last_build, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
     words, untold, _ = last_build.summary(workshop.spark)
     assert untold == []
     assert re.search(rf"^  table1 +188 rows now   from {counted} records$", words, re.M), words

@@ -5,13 +5,13 @@ import re
 import time
 
 import pytest
-from highwater import extract as extraction
-from highwater import patch as patching
-from highwater.compact import compact
-from highwater.errors import CheckError, UsageError
-from highwater.rebuild import rebuild
-from highwater.status import status
-from highwater.status_page import page
+from highwater.databases import extract as extraction
+from highwater.databases import patch as patching
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.status.status import status
+from highwater.status.status_page import page
+from highwater.upkeep.compact import compact
+from highwater.upkeep.rebuild import rebuild
 from postgres import PASSWORD, killed_extraction, serving
 from workshop import reading
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from fault_points import KINDS, Commands, Faults, calls_of
-from highwater.add_table import render
+from highwater.catalog.rendering import render
 from workshop import change, copy_project, environment_of_a_user, never_due
 
 PROJECT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from highwater import faults
+from highwater.runtime import faults
 
 TASK_FAILED = """\
 An error occurred while calling o123.saveAsTable.
@@ -163,7 +163,10 @@ def test_what_libraries_log_goes_to_the_log(lake, capsys):
 
 def leaving(tmp_path, code: str, **settings) -> subprocess.Popen:
     """Start a process that does this and leaves with the sentence."""
-    script = "from highwater.errors import *\ndef command():\n" + textwrap.indent(textwrap.dedent(code), "    ")
+    script = (
+        "from highwater.runtime.endings import *\nfrom highwater.runtime.errors import *\ndef command():\n"
+        + textwrap.indent(textwrap.dedent(code), "    ")
+    )
     return subprocess.Popen(
         [sys.executable, "-c", f"{script}\nleave_with_the_sentence(command)"],
         env={**os.environ, "HIGHWATER_LAKE": str(tmp_path), **settings},
@@ -251,8 +254,8 @@ HALVES = [b"", b"{", b'{"command": "highwater', b"[1]", b"1", b'"x"', b"null", b
 def test_half_a_lease_is_no_trace(lake, half):
     import fcntl
 
-    from highwater.errors import UsageError
-    from highwater.project import lease, step_under_way
+    from highwater.runtime.errors import UsageError
+    from highwater.runtime.project import lease, step_under_way
 
     (lake / "lease").write_bytes(half)
     assert step_under_way() is None or "a command of an unknown time UTC was killed" in step_under_way()
@@ -270,7 +273,7 @@ def test_half_a_lease_is_no_trace(lake, half):
     "half", [*HALVES, b'{"fingerprint": "x", "at": "y"}', b'{"fingerprint": 1, "at": 2, "summary": 3}']
 )
 def test_half_a_record_of_the_last_build_is_none(lake, half):
-    from highwater import last_build
+    from highwater.builds import last_build
 
     (lake / "last_build.json").write_bytes(half)
     assert last_build.remembered() == {}
@@ -282,7 +285,7 @@ def test_half_a_record_of_the_last_build_is_none(lake, half):
 
 
 def test_a_state_file_is_written_whole_or_not_at_all(lake, monkeypatch):
-    from highwater.project import write_whole
+    from highwater.runtime.project import write_whole
 
     write_whole(lake / "state", "before")
 
@@ -329,7 +332,7 @@ def test_a_state_file_is_written_whole_or_not_at_all(lake, monkeypatch):
     ],
 )
 def test_spark_that_does_not_start_says_why(lake, said, in_log, words):
-    from highwater.spark import _why_spark_did_not_start
+    from highwater.spark.spark import _why_spark_did_not_start
 
     (lake / "spark.log").write_text("ERROR XSDB6: of yesterday")
     (lake / "derby.log").write_text(in_log)
@@ -350,7 +353,7 @@ def test_spark_that_does_not_start_says_why(lake, said, in_log, words):
     ],
 )
 def test_java_speaks_utf8_where_the_locale_is_bare(monkeypatch, settings, expected):
-    from highwater.spark import speak_utf8
+    from highwater.spark.spark import speak_utf8
 
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         monkeypatch.delenv(name, raising=False)
@@ -362,9 +365,10 @@ def test_java_speaks_utf8_where_the_locale_is_bare(monkeypatch, settings, expect
 
 
 def test_a_feed_that_fails_keeps_no_other_from_landing_but_a_full_disk_does(lake, monkeypatch, capsys):
-    from highwater import cli, landing
-    from highwater.errors import UsageError
-    from highwater.feeds import declared_feeds
+    from highwater import cli
+    from highwater.catalog.feeds import declared_feeds
+    from highwater.landing import landing
+    from highwater.runtime.errors import UsageError
 
     monkeypatch.chdir(Path(__file__).parents[2])
     feeds = dict(list(declared_feeds().items())[:4])
@@ -395,10 +399,10 @@ def test_a_feed_that_fails_keeps_no_other_from_landing_but_a_full_disk_does(lake
 def test_a_disk_that_is_too_small_is_told_before_anything_is_written(workshop, monkeypatch):
     import shutil
 
-    from highwater.errors import UsageError
-    from highwater.feeds import declared_feeds
-    from highwater.landing import land
-    from highwater.rebuild import rebuild, rebuild_from_raw
+    from highwater.catalog.feeds import declared_feeds
+    from highwater.landing.landing import land
+    from highwater.runtime.errors import UsageError
+    from highwater.upkeep.rebuild import rebuild, rebuild_from_raw
 
     raw, merged = "raw.datastream_cases", "lake.table1_merged"
     workshop.land("datastream_cases")
@@ -459,7 +463,7 @@ def test_what_dbt_prints_passes_through(lake, capsys, monkeypatch):
     from dbt.cli.main import dbtRunner
     from dbt.events.types import MainEncounteredError, MainStackTrace
     from dbt_common.events.functions import fire_event
-    from highwater import dbt
+    from highwater.spark import dbt
 
     monkeypatch.setenv("HIGHWATER_STORE_PASSWORD", "Geheim/123")
     monkeypatch.setenv("DBT_LOG_PATH", str(lake / "logs"))

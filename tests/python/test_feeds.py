@@ -4,9 +4,9 @@ import pickle
 import re
 
 import pytest
-from highwater.errors import UsageError
-from highwater.feeds import declared_feeds, jinja_text, plain_text
-from highwater.formats import CHOICES, FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
+from highwater.catalog.feeds import declared_feeds, jinja_text, plain_text
+from highwater.formats.formats import CHOICES, FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
+from highwater.runtime.errors import UsageError
 
 DECLARATION = """
 sources:

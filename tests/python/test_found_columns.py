@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from highwater.errors import UsageError
-from highwater.feeds import declared_feeds, feed_of_settings
-from highwater.found_columns import found_in_files
+from highwater.catalog.feeds import declared_feeds, feed_of_settings
+from highwater.runtime.errors import UsageError
+from highwater.scaffold.found_columns import found_in_files
 from test_commands import run
 from workshop import copy_empty_project
 

@@ -13,15 +13,17 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from highwater import columns, dbt
-from highwater.add_table import declared_columns, declaring
-from highwater.columns import as_typed, parse_columns
-from highwater.database import connection_settings, text_in_postgres
-from highwater.declarations import append_epoch, epochs_of
-from highwater.errors import UsageError
-from highwater.feeds import jinja_text, plain_text, sql_text
-from highwater.printable import UNPRINTABLE, ShownStream, in_shell, printable
-from highwater.yaml_files import in_yaml
+from highwater.catalog import columns
+from highwater.catalog.columns import as_typed, parse_columns
+from highwater.catalog.declarations import append_epoch, epochs_of
+from highwater.catalog.entities import declared_columns
+from highwater.catalog.feeds import jinja_text, plain_text, sql_text
+from highwater.catalog.names import declaring
+from highwater.catalog.yaml_files import in_yaml
+from highwater.databases.database import connection_settings, text_in_postgres
+from highwater.runtime.errors import UsageError
+from highwater.runtime.printable import UNPRINTABLE, ShownStream, in_shell, printable
+from highwater.spark import dbt
 from jinja2 import Environment
 from workshop import change
 
@@ -110,7 +112,8 @@ def test_in_a_shell_it_is_one_word_and_nothing_runs(tmp_path):
 def test_to_a_terminal_no_control_character_goes(capsys):
     assert not any(UNPRINTABLE.search(printable(text)) for text in HOSTILE)
     fails = f"def fail(): raise CheckError({' '.join(HOSTILE)!r})\nleave_with_the_sentence(fail)"
-    fails = f"from highwater.errors import CheckError, leave_with_the_sentence\n{fails}"
+    imports = ["endings import leave_with_the_sentence", "errors import CheckError"]
+    fails = "\n".join([*(f"from highwater.runtime.{each}" for each in imports), fails])
     failed = subprocess.run([sys.executable, "-c", fails], capture_output=True, text=True)
     assert failed.returncode == 1 and "\\x1b[31m" in failed.stderr
     assert not set(failed.stderr) & {"\x1b", "\x07", "\x9b", "\u202e"}
@@ -222,10 +225,10 @@ def test_a_url_without_a_password_is_taken(monkeypatch):
 @pytest.mark.soak
 def test_fields_of_records_become_columns_or_are_told_and_nothing_of_them_runs(workshop, capsys, monkeypatch):
     """All of the set come as fields of one record, of a table that makes columns of new fields."""
-    from highwater.new_fields import add_new_fields
-    from highwater.query import show
-    from highwater.status import status
-    from highwater.status_page import page
+    from highwater.scaffold.new_fields import add_new_fields
+    from highwater.status.query import show
+    from highwater.status.status import status
+    from highwater.status.status_page import page
 
     monkeypatch.setenv(VARIABLE, LEAK)
     table, fields = "datastream_hostile.hostile", [*HOSTILE, *LEFT]
@@ -286,7 +289,7 @@ models:
 @pytest.mark.long
 def test_values_and_names_of_a_reconciliation_run_nowhere(workshop, capsys, monkeypatch, tmp_path):
     """All of the set as keys, values and names of what is compared, in each form of the report."""
-    from highwater import reconcile, reconcile_page
+    from highwater.reconcile import reconcile, reconcile_page
 
     monkeypatch.setenv(VARIABLE, LEAK)
     monkeypatch.setattr(reconcile, "SAMPLES", 1000)

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from highwater import java_classes
-from highwater.java_classes import java_options
+from highwater.spark import java_classes
+from highwater.spark.java_classes import java_options
 
 PROJECT = Path(__file__).parents[2]
 WHOLE, HALF = b"\xf0\x0b\xab\xa8 classes", bytes(4) + b" classes"
@@ -79,7 +79,7 @@ def test_whoever_tells_spark_how_to_start_is_left_alone(configuration, monkeypat
 
 STARTS = """
 import sys
-from highwater.spark import session
+from highwater.spark.spark import session
 spark = session(keeps_classes=True)
 java = spark.sparkContext._gateway.proc.pid
 spark.sql("select 1").collect()

@@ -13,13 +13,13 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import yaml
-from highwater import landing
+from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.cli import _land
-from highwater.deliveries import all_empty
-from highwater.errors import CheckError, UsageError
-from highwater.feeds import Feed, declared_feeds
-from highwater.formats import ReadOptions
-from highwater.printable import UNPRINTABLE
+from highwater.formats.formats import ReadOptions
+from highwater.landing import landing
+from highwater.landing.deliveries import all_empty
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.runtime.printable import UNPRINTABLE
 from workshop import change
 
 TABLE, FEED = "datastream_types.readings", "datastream_types"
@@ -85,7 +85,7 @@ def test_a_feed_with_nothing_new_is_not_asked_until_its_table_is_another(worksho
 def test_feeds_of_one_table_land_one_after_the_other(workshop, monkeypatch):
     """Others may land side by side; each has its answer, or its error, in the order asked for."""
     landed, logs = [], [("orders", [("a", "x"), ("c", "x")]), ("lines", [("c", "y"), ("e", "y")])]
-    monkeypatch.setattr("highwater.add_table.logged_tables", lambda: logs)
+    monkeypatch.setattr("highwater.landing.landing.logged_tables", lambda: logs)
 
     def land(spark, feed):
         if feed.name == "c":

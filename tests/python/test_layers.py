@@ -6,8 +6,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
-from highwater.rebuild import newest_batch_shown, rebuild
-from highwater.status import compaction_of
+from highwater.catalog.pending import newest_batch_shown
+from highwater.status.status import compaction_of
+from highwater.upkeep.rebuild import rebuild
 from workshop import change
 
 pytestmark = pytest.mark.long
@@ -421,7 +422,7 @@ def test_what_was_not_taken_in_is_found_behind_many_batches_of_copies(workshop, 
 @pytest.mark.soak
 def test_a_batch_asks_for_files_between_the_ends_of_its_keys(workshop):
     """Every key of the batch is between them, also texts that dbt reads as NULL and those that want escaping."""
-    from highwater.compact import compact
+    from highwater.upkeep.compact import compact
 
     table, keys = "datastream_ends.ended", ["", "null", "O'Neil \\", "zebra", "äöü", "\U0001f600"]
     workshop.add_table(table, "name:string,day:date,n:int", "v:string")

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from highwater.status import status
-from highwater.status_page import page, pending_over_time
+from highwater.status.status import status
+from highwater.status.status_page import page, pending_over_time
 from workshop import change
 
 pytestmark = pytest.mark.soak

@@ -7,11 +7,11 @@ import socket
 from pathlib import Path
 
 import pytest
-from highwater import landing
-from highwater.errors import UsageError
-from highwater.feeds import Feed
-from highwater.formats import ReadOptions
-from highwater.printable import UNPRINTABLE, printable
+from highwater.catalog.feeds import Feed
+from highwater.formats.formats import ReadOptions
+from highwater.landing import landing
+from highwater.runtime.errors import UsageError
+from highwater.runtime.printable import UNPRINTABLE, printable
 
 LAYOUTS = {"folders": "datastream_shop/orders", "records": "datastream_shop"}
 

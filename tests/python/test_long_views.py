@@ -17,7 +17,7 @@ EARLIER = "x" * 30_000 + "größe名前"
 START = """
 import os, signal, sys
 from pathlib import Path
-from highwater import spark as start
+from highwater.spark import spark as start
 """
 # a lake whose metastore is as Hive makes it
 STOCK = f"""

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 
 import pytest
 import yaml
-from highwater.add_table import declared_columns
-from highwater.columns import contract, parse_columns
-from highwater.compact import compact
-from highwater.feeds import declared_feeds
-from highwater.landing import create_raw_table
-from highwater.rebuild import rebuild
-from highwater.reconcile import FAIL, PASS, reconcile
+from highwater.catalog.columns import contract, parse_columns
+from highwater.catalog.entities import declared_columns
+from highwater.catalog.feeds import declared_feeds
+from highwater.landing.landing import create_raw_table
+from highwater.reconcile.reconcile import FAIL, PASS, reconcile
+from highwater.upkeep.compact import compact
+from highwater.upkeep.rebuild import rebuild
 from workshop import in_soak_but
 
 

@@ -1,9 +1,9 @@
 """Ledger, rejected, tied and unassigned records: gained batch by batch, once, whatever is killed or replayed."""
 
 import pytest
-from highwater.add_table import render
-from highwater.replay import replay
-from highwater.tables import count_anew
+from highwater.catalog.rendering import render
+from highwater.catalog.tables import count_anew
+from highwater.upkeep.replay import replay
 
 pytestmark = pytest.mark.soak
 

@@ -4,12 +4,12 @@ import hashlib
 import shutil
 
 import pytest
-from highwater.places import moves, place_now
+from highwater.spark.places import moves, place_now
 from test_long_views import python, query
 
 WAS, NOW = "file:/disk/lake", "file:/other mount/größe%41"
 MADE = """
-from highwater import spark as start
+from highwater.spark import spark as start
 spark = start.session(spark__master="local[1]")
 spark.sql("create table raw.landed using delta as select 1 as a")
 spark.sql("create view lake.seen as select * from raw.landed")
@@ -17,7 +17,7 @@ spark.sql(f"create schema outside location '{OUTSIDE}'")
 spark.sql("create table outside.kept using delta as select 1 as a")
 """
 WRITTEN = """
-from highwater import spark as start
+from highwater.spark import spark as start
 CONTROL
 spark = start.session(spark__master="local[1]")
 for table in ("raw.landed", "outside.kept"):

@@ -3,8 +3,9 @@
 from contextlib import contextmanager
 
 import pytest
-from highwater.add_table import logged_tables, render
-from highwater.compact import compact
+from highwater.catalog.entities import logged_tables
+from highwater.catalog.rendering import render
+from highwater.upkeep.compact import compact
 from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long

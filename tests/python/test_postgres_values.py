@@ -4,8 +4,8 @@ No Spark: the SQL of triggers, records and exports is run by psql, where the app
 """
 
 import pytest
-from highwater import extract as extraction
-from highwater.database import FORMS_OF_TEXT
+from highwater.databases import extract as extraction
+from highwater.databases.database import FORMS_OF_TEXT
 from postgres import serving
 
 NAMES = extraction.Names("public", "kinds")

@@ -3,7 +3,7 @@
 import pytest
 from dbt.events import types
 from dbt_common.events.base_types import EventLevel, msg_from_base_event
-from highwater import progress
+from highwater.spark import progress
 
 
 class Bar:

@@ -6,12 +6,13 @@ import re
 import pytest
 from click.testing import CliRunner
 from dbt.cli.main import dbtRunner
-from highwater import cli, dbt
-from highwater.compact import compact
-from highwater.errors import CheckError
-from highwater.feeds import declared_feeds
-from highwater.publish import build_held
-from highwater.query import show
+from highwater import cli
+from highwater.builds.publish import build_held
+from highwater.catalog.feeds import declared_feeds
+from highwater.runtime.errors import CheckError
+from highwater.spark import dbt
+from highwater.status.query import show
+from highwater.upkeep.compact import compact
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from workshop import change, reading
@@ -83,7 +84,7 @@ def test_a_first_build_publishes(bank):
 
 
 def test_t15_a_table_that_fails_holds_the_other(bank):
-    from highwater.rebuild import rebuild
+    from highwater.upkeep.rebuild import rebuild
 
     deliver(bank, 2)
     bank.land(FEED)
@@ -167,7 +168,7 @@ def test_publications_that_were_restored_alone_are_published_anew(bank):
 @pytest.mark.soak
 def test_a_held_change_of_a_key_that_became_a_base_row_meanwhile(bank):
     """Whether a key has a base row is asked by the compaction, not when a change of it was judged."""
-    from highwater.rebuild import rebuild
+    from highwater.upkeep.rebuild import rebuild
 
     bank.deliver(f"{FEED}.transfers", "new.json", [change("INSERT", "A0", {"id": 100, "amount": 0})])
     build(bank, "+bank_publications")
@@ -214,8 +215,9 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
     )
     statements = []
     # other groups in the workshop have not been built
-    monkeypatch.setattr("highwater.publish.publish_groups", lambda: {"bank": ["accounts", "transfers"]})
-    monkeypatch.setattr("highwater.dbt.run", lambda arguments: statements.append(arguments) or run(arguments))
+    for module in ("catalog.pending", "builds.publish"):
+        monkeypatch.setattr(f"highwater.{module}.publish_groups", lambda: {"bank": ["accounts", "transfers"]})
+    monkeypatch.setattr("highwater.spark.dbt.run", lambda arguments: statements.append(arguments) or run(arguments))
     try:
         if seen(bank) == (6, 6):
             # nobody has delivered these while readers watched
@@ -255,15 +257,15 @@ def run(arguments):
 
 
 def test_hold_without_a_group_or_with_a_selection_is_refused(bank, monkeypatch):
-    from highwater.errors import UsageError
+    from highwater.runtime.errors import UsageError
 
     with monkeypatch.context() as patched:
-        patched.setattr("highwater.publish.publish_groups", lambda: {"new": ["nothing_of_it"]})
+        patched.setattr("highwater.builds.publish.publish_groups", lambda: {"new": ["nothing_of_it"]})
         with pytest.raises(UsageError, match=r"nothing_of_it_merged: not built yet.* Build once without --hold"):
             build_held(bank.spark, [])
     with pytest.raises(UsageError, match="takes no --select"):
         build_held(bank.spark, ["--select", "accounts"])
-    monkeypatch.setattr("highwater.publish.publish_groups", dict)
+    monkeypatch.setattr("highwater.builds.publish.publish_groups", dict)
     with pytest.raises(UsageError, match="no publish group is declared"):
         build_held(bank.spark, [])
 

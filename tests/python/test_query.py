@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
-from highwater.errors import UsageError
-from highwater.query import _paths_as_tables, show, show_table
-from highwater.reads_only import REACHING_OUT
+from highwater.runtime.errors import UsageError
+from highwater.status.query import _paths_as_tables, show, show_table
+from highwater.status.reads_only import REACHING_OUT
 from pyspark.errors import AnalysisException
 
 LEAK = "Geheim123xyz"

@@ -18,9 +18,9 @@ import numpy
 import pyarrow
 import pyarrow.parquet
 import pytest
-from highwater import readers
-from highwater import records as limits
-from highwater.formats import FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
+from highwater.formats import readers
+from highwater.formats import records as limits
+from highwater.formats.formats import FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
 
 ARCION = FORMATS["arcion-csv"].dialect
 WITH_HEADER = Dialect(header=True)
@@ -662,7 +662,7 @@ FILES = {  # of documents: (between them, before, behind)
 @pytest.mark.parametrize("kind", RECORD_OF)
 @pytest.mark.parametrize("file", FILES)
 def test_a_document_comes_out_of_whatever_is_around_it(kind, file, monkeypatch):
-    from highwater.documents import STRICT
+    from highwater.formats.documents import STRICT
 
     seed = random.randrange(10**9)
     print("seed", seed)
@@ -1224,7 +1224,7 @@ def test_one_value_that_has_no_text_rejects_its_row_alone(values, problem):
 
 
 def test_a_column_that_cannot_be_read_is_named(monkeypatch):
-    from highwater import parquet
+    from highwater.formats import parquet
 
     words = pyarrow.DictionaryArray.from_arrays([0, 1, 0, 1], LATIN[:2].view(pyarrow.string()))
     with pytest.raises(limits.UnreadableFile, match=r"its column 's' \(dictionary<.*\) cannot be read: Invalid UTF8"):

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from highwater import rebuild as rebuilding
-from highwater.add_table import render
-from highwater.compact import newest_version
-from highwater.errors import CheckError, UsageError
-from highwater.rebuild import rebuild_from_raw
-from highwater.replay import replay
+from highwater.catalog.rendering import render
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.upkeep import rebuild as rebuilding
+from highwater.upkeep.compact import newest_version
+from highwater.upkeep.rebuild import rebuild_from_raw
+from highwater.upkeep.replay import replay
 
 pytestmark = pytest.mark.soak
 

@@ -15,12 +15,12 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import yaml
-from highwater import reconcile as reconciliation
-from highwater import reconcile_page
-from highwater.errors import UsageError
-from highwater.feeds import declared_feeds
-from highwater.landing import skip
-from highwater.reconcile import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
+from highwater.catalog.feeds import declared_feeds
+from highwater.landing.landing import skip
+from highwater.reconcile import reconcile as reconciliation
+from highwater.reconcile import reconcile_page
+from highwater.reconcile.reconcile import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
+from highwater.runtime.errors import UsageError
 from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long

@@ -8,11 +8,11 @@ import unicodedata
 
 import pytest
 import yaml
-from highwater import reconcile as reconciliation
-from highwater.errors import CheckError, UsageError
-from highwater.feeds import declared_feeds
-from highwater.landing import skip
-from highwater.reconcile import FAIL, INCONCLUSIVE, PASS
+from highwater.catalog.feeds import declared_feeds
+from highwater.landing.landing import skip
+from highwater.reconcile import reconcile as reconciliation
+from highwater.reconcile.reconcile import FAIL, INCONCLUSIVE, PASS
+from highwater.runtime.errors import CheckError, UsageError
 from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long

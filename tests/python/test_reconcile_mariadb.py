@@ -8,10 +8,10 @@ import threading
 import postgres
 import pytest
 from debezium_engine import capturing
-from highwater import live_export, source_tables
-from highwater import reconcile as reconciliation
-from highwater.errors import CheckError, UsageError
-from highwater.reconcile import FAIL, PASS
+from highwater.databases import live_export, source_tables
+from highwater.reconcile import reconcile as reconciliation
+from highwater.reconcile.reconcile import FAIL, PASS
+from highwater.runtime.errors import CheckError, UsageError
 from mariadb import MariaDB, serving
 
 pytestmark = pytest.mark.soak

@@ -7,11 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from highwater import extract as extraction
-from highwater import live_export, source_tables
-from highwater import reconcile as reconciliation
-from highwater.errors import CheckError, UsageError
-from highwater.reconcile import FAIL, PASS
+from highwater.databases import extract as extraction
+from highwater.databases import live_export, source_tables
+from highwater.reconcile import reconcile as reconciliation
+from highwater.reconcile.reconcile import FAIL, PASS
+from highwater.runtime.errors import CheckError, UsageError
 from postgres import serving
 
 pytestmark = pytest.mark.soak

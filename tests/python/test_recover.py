@@ -7,7 +7,7 @@ from test_long_views import python, query
 from test_places import state
 
 MADE = """
-from highwater import spark as start
+from highwater.spark import spark as start
 spark = start.session(spark__master="local[1]")
 spark.sql("create table raw.landed using delta partitioned by (b) as select 1 as a, 'x' as b")
 spark.sql("insert into raw.landed values (2, 'y')")
@@ -18,13 +18,13 @@ spark.sql("create table own.kept using delta tblproperties ('delta.enableDeletio
 """
 # what a build does with a log that is not there
 REPLACED = """
-from highwater import recover, spark as start
+from highwater.spark import spark as start
 CONTROL
 spark = start.session(spark__master="local[1]")
 spark.sql("create or replace table raw.landed using delta as select 5 as a, 'z' as b")
 """
 DROPPED = """
-from highwater import spark as start
+from highwater.spark import spark as start
 spark = start.session(spark__master="local[1]")
 print([row.tableType for row in map(spark.catalog.getTable, ("raw.landed", "lake.taken", "own.kept"))])
 spark.sql("drop table raw.landed")
@@ -73,7 +73,7 @@ def test_a_lost_metastore_is_found_and_its_tables_are_registered(made, tmp_path)
     # negative control: what happens to a table that nobody knows
     shutil.rmtree(control / "metastore")
     assert python(control, "-c", REPLACED.replace("CONTROL", "")).returncode != 0
-    code = REPLACED.replace("CONTROL", "recover.require_known_tables = lambda *_: None")
+    code = REPLACED.replace("CONTROL", "start.require_known_tables = lambda *_: None")
     assert python(control, "-c", code).returncode == 0
     assert query(control, "select sum(a) from raw.landed") == "5"
 

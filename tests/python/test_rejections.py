@@ -4,14 +4,16 @@ import re
 
 import click
 import pytest
-from highwater import cli, dbt, last_build, rejections
-from highwater.add_table import render
-from highwater.errors import CheckError, UsageError
-from highwater.feeds import declared_feeds
-from highwater.rebuild import rebuild_from_raw
-from highwater.rejections import OtherConnector, Rejected, Threshold, threshold_of
-from highwater.replay import replay
-from highwater.status import status
+from highwater import cli
+from highwater.builds import last_build, rejections
+from highwater.builds.rejections import OtherConnector, Rejected, Threshold, threshold_of
+from highwater.catalog.feeds import declared_feeds
+from highwater.catalog.rendering import render
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.spark import dbt
+from highwater.status.status import status
+from highwater.upkeep.rebuild import rebuild_from_raw
+from highwater.upkeep.replay import replay
 from pyspark.sql import Row
 from workshop import change
 

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from highwater.add_table import add_table
-from highwater.errors import UsageError
-from highwater.remove_table import removal_of, remove
+from highwater.runtime.errors import UsageError
+from highwater.scaffold.add_table import add_table
+from highwater.scaffold.remove_table import removal_of, remove
 from workshop import copy_empty_project, environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]

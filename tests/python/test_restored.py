@@ -7,14 +7,18 @@ import re
 import shutil
 
 import pytest
-from highwater import landing, last_build, recover
-from highwater import rebuild as rebuilding
-from highwater.compact import compact
-from highwater.errors import UsageError
-from highwater.landings import gone_back, newest_commit_in
-from highwater.project import lake
-from highwater.rebuild import rebuild_from_raw
-from highwater.status import status
+from highwater.builds import last_build
+from highwater.landing import landing
+from highwater.landing.landings import gone_back
+from highwater.runtime.errors import UsageError
+from highwater.runtime.project import lake
+from highwater.spark import lake_tables
+from highwater.spark.lake_tables import newest_commit_in
+from highwater.status.status import status
+from highwater.upkeep import rebuild as rebuilding
+from highwater.upkeep import recover
+from highwater.upkeep.compact import compact
+from highwater.upkeep.rebuild import rebuild_from_raw
 from workshop import change, in_soak_but
 
 FEED, TABLE = "datastream_restored", "datastream_restored.hampers"
@@ -162,7 +166,7 @@ def test_a_power_cut_that_leaves_a_commit_in_half(depot, place, damage):
     deliver(depot, key, key, "cut")
     depot.land(FEED)
     rows = built(depot)
-    assert recover.half_logs() is None
+    assert lake_tables.half_logs() is None
     commit = newest_commit_in(folder)
     for path in [*commit.parent.glob(f"{commit.stem}.checkpoint*"), commit.parent / "_last_checkpoint"]:
         path.unlink(missing_ok=True)  # which would do without the commit
@@ -173,11 +177,13 @@ def test_a_power_cut_that_leaves_a_commit_in_half(depot, place, damage):
     if damage == "empty" and place == "merged":  # the fault: nobody says a word
         depot.forget_what_was_read()
         assert key not in dict(depot.rows("select id, v from hampers"))
-    assert re.match(rf"commit {int(commit.stem)} of {'.'.join(PLACES[place])} is empty or half", recover.half_logs())
+    assert re.match(
+        rf"commit {int(commit.stem)} of {'.'.join(PLACES[place])} is empty or half", lake_tables.half_logs()
+    )
     (said,) = recover.put_aside()
     assert f"commit {int(commit.stem)} is half, and was put aside with" in said
     assert list(lake().glob(f"put_aside/*/{'.'.join(PLACES[place])}/{commit.name}"))
-    assert recover.half_logs() is None
+    assert lake_tables.half_logs() is None
     depot.forget_what_was_read()
     depot.land(FEED)
     assert built(depot) == rows and rows[key] == "cut"
@@ -193,12 +199,12 @@ def test_a_power_cut_that_leaves_a_checkpoint_in_half(depot, damage):
     rows = dict(depot.rows("select id, v from hampers"))
     logs = depot.spark._jvm.org.apache.spark.sql.delta.DeltaLog
     logs.forTable(depot.spark._jsparkSession, str(folder.resolve())).checkpoint()
-    assert recover.half_logs() is None
+    assert lake_tables.half_logs() is None
     (checkpoint,) = folder.glob(f"_delta_log/{newest_commit_in(folder).stem}.checkpoint*.parquet")
     damage(checkpoint)
-    assert re.match(r"checkpoint \d+ of lake.hampers_merged is empty or half", recover.half_logs())
+    assert re.match(r"checkpoint \d+ of lake.hampers_merged is empty or half", lake_tables.half_logs())
     assert len(recover.put_aside()) == 1 and not list(checkpoint.parent.glob(f".{checkpoint.name}*"))
-    assert recover.half_logs() is None
+    assert lake_tables.half_logs() is None
     depot.forget_what_was_read()
     assert dict(depot.rows("select id, v from hampers")) == rows
 

@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from highwater.add_table import render
-from highwater.compact import compact
-from highwater.errors import UsageError
-from highwater.feeds import declared_feeds
-from highwater.rebuild import rebuild
-from highwater.replay import replay
-from highwater.retention import retention_of, vacuum
-from highwater.status import status
+from highwater.catalog.feeds import declared_feeds
+from highwater.catalog.rendering import render
+from highwater.runtime.errors import UsageError
+from highwater.status.status import status
+from highwater.upkeep.compact import compact
+from highwater.upkeep.rebuild import rebuild
+from highwater.upkeep.replay import replay
+from highwater.upkeep.retention import retention_of, vacuum
 from workshop import change
 
 pytestmark = pytest.mark.soak
@@ -175,8 +175,8 @@ def test_old_changes_and_records_go_and_the_table_can_be_rebuilt(crates, monkeyp
     assert "lake.crates_merged: 2 tombstones older than 90 days dropped" in lines
     assert crates.vacuum() == []
     # records of a feed go when no table is named; the workshop's other feeds are left alone
-    monkeypatch.setattr("highwater.retention.declared_feeds", lambda: {SHED: declared_feeds()[SHED]})
-    monkeypatch.setattr("highwater.retention.logged_tables", lambda: [("crates", [(SHED, "crates")])])
+    monkeypatch.setattr("highwater.upkeep.retention.declared_feeds", lambda: {SHED: declared_feeds()[SHED]})
+    monkeypatch.setattr("highwater.upkeep.retention.logged_tables", lambda: [("crates", [(SHED, "crates")])])
     everything = vacuum(workshop.spark)
     records = dict(entries)["record"]
     assert f"raw.{SHED}: {records - 1} records older than 400 days dropped" in everything

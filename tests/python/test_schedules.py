@@ -6,8 +6,8 @@ The oracle is the database itself: what it holds when an extraction lands is wha
 import random
 
 import pytest
-from highwater import extract as extraction
-from highwater.compact import compact
+from highwater.databases import extract as extraction
+from highwater.upkeep.compact import compact
 from postgres import killed_extraction, serving
 from workshop import reading
 

@@ -36,8 +36,8 @@ def land_new_field(workshop, name, key, value):
 
 def build(workshop, capsys, monkeypatch):
     """`highwater build` without its landing of other feeds: what it prints and returns."""
-    from highwater import dbt
-    from highwater.new_fields import add_new_fields
+    from highwater.scaffold.new_fields import add_new_fields
+    from highwater.spark import dbt
 
     add_new_fields(workshop.spark)
     status = dbt.run(["build", "--quiet", "--select", "+drifting"])
@@ -105,7 +105,7 @@ def deliver(workshop, name, key, **values):
 
 def said(capsys, command="build", selected="+drifting"):
     """Run dbt as `highwater build` does; return its status and what was printed."""
-    from highwater import dbt
+    from highwater.spark import dbt
 
     status = dbt.run([command, "--quiet", "--select", selected])
     return status, "".join(capsys.readouterr())
@@ -118,7 +118,7 @@ def be_killed(workshop, monkeypatch, capsys, key):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("highwater.dbt.failing_rows", be_gone)
+        patch.setattr("highwater.spark.dbt.failing_rows", be_gone)
         with pytest.raises(KeyboardInterrupt):
             said(capsys)
     assert workshop.value(f"select count(*) from drifting where id = {key}") == 1
@@ -179,7 +179,7 @@ def test_a_log_takes_nothing_in_that_cannot_be_noted(drifting, capsys, monkeypat
 
     deliver(drifting, "full", 46, v="a", Tier=1)
     with monkeypatch.context() as patch:
-        patch.setattr("highwater.untold.write_whole", no_space)
+        patch.setattr("highwater.spark.untold.write_whole", no_space)
         status, output = said(capsys)
     assert status == 1 and "No space left on device" in output and "Traceback" not in output, output
     assert drifting.value("select count(*) from drifting_changes where source_file like '%/full.json'") == 0
@@ -199,7 +199,7 @@ def test_a_field_that_is_gone_is_reported_where_absence_says_something(workshop,
     )
     workshop.deliver("dms_drift.shelves", "20260302-091530000.csv", "Op,id\nI,1\n")
     workshop.land("dms_drift")
-    from highwater import dbt
+    from highwater.spark import dbt
 
     assert dbt.run(["build", "--quiet", "--select", "+shelves"]) == 0
     output = "".join(capsys.readouterr())

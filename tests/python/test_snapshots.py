@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 
 import pytest
 import yaml
-from highwater import dbt, landing
-from highwater.declarations import append_epoch
-from highwater.errors import UsageError
-from highwater.resync import resync
+from highwater.catalog.declarations import append_epoch
+from highwater.landing import landing
+from highwater.runtime.errors import UsageError
+from highwater.spark import dbt
+from highwater.upkeep.resync import resync
 
 pytestmark = pytest.mark.soak
 
@@ -148,7 +149,7 @@ def test_a_later_load_waits_and_the_first_one_does_not(loads):
     assert rows(loads, "filling") == {1: "first 1", 2: "first 2", 3: "cdc 3", 4: "first 4"}
     assert rows(loads, "in_parts") == {1: "a", 2: "b"}
     assert rows(loads, "corrected") == {1: "a", 2: "b"}
-    from highwater.status import status
+    from highwater.status.status import status
 
     waits = {name: status(loads.spark, name)[0]["waiting"] for name in ("behind", "refilled", "repeated")}
     assert waits == {"behind": 2, "refilled": 7, "repeated": 0}
@@ -157,7 +158,7 @@ def test_a_later_load_waits_and_the_first_one_does_not(loads):
 def test_a_load_is_the_truth_from_then_on_when_it_is_said(loads):
     # killed behind landing, before anything was declared
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("highwater.resync._files_of_load", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("highwater.upkeep.resync._files_of_load", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         resync(loads.spark, "overwritten", (f"{DMS}/overwritten/LOAD*",))
     for name, pattern in [
         ("reloaded", f"{DMS}/reloaded/reload-20240201/*"),

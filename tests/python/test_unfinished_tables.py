@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from highwater.landing import RAW_TABLE
-from highwater.project import lake
-from highwater.spark import remove_unfinished_tables
+from highwater.landing.landing import RAW_TABLE
+from highwater.runtime.project import lake
+from highwater.spark.spark import remove_unfinished_tables
 from pyspark.errors import PySparkException
 
 LEFT = ["before its commit", "before the metastore knew it"]

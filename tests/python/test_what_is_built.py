@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from fault_points import Commands
-from highwater import dbt, last_build, untold
-from highwater.feeds import Feed
-from highwater.formats import ReadOptions
+from highwater.builds import last_build
+from highwater.catalog.feeds import Feed
+from highwater.formats.formats import ReadOptions
+from highwater.spark import dbt, untold
 from workshop import environment_of_a_user
 
 PROJECT = Path(__file__).parents[2]

@@ -86,8 +86,8 @@ class Shop:
 
 def declared(table: str):
     """How the examples declare a table, as one would type it: its key, columns, format and settings."""
-    from highwater.add_table import declared_columns
-    from highwater.feeds import declared_feeds
+    from highwater.catalog.entities import declared_columns
+    from highwater.catalog.feeds import declared_feeds
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(PROJECT)

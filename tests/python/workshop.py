@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from highwater import dbt
-from highwater.add_table import write_logged_tables
-from highwater.rebuild import pending_changes
+from highwater.catalog.pending import pending_changes
+from highwater.scaffold.add_table import write_logged_tables
+from highwater.spark import dbt
 
 COPIED = [
     "dbt_project.yml",
@@ -141,7 +141,7 @@ class Workshop:
 
     @property
     def spark(self):
-        from highwater.spark import session
+        from highwater.spark.spark import session
 
         return session(
             spark__master="local[2]",
@@ -153,7 +153,7 @@ class Workshop:
         self.spark.stop()
 
     def add_table(self, table: str, key=None, columns=None, format="datastream-json", settings=None, **options):
-        from highwater.add_table import add_table
+        from highwater.scaffold.add_table import add_table
 
         # a second feed of a table is what another module of tests would make of it
         entity = options.get("name") or table.partition(".")[2]
@@ -174,8 +174,8 @@ class Workshop:
 
     def land(self, *feeds: str):
         """Land the feeds (all, without names); return what each did, by name."""
-        from highwater.feeds import declared_feeds
-        from highwater.landing import land
+        from highwater.catalog.feeds import declared_feeds
+        from highwater.landing.landing import land
 
         declared, spark = declared_feeds(), self.spark
         names = list(feeds or declared)

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import yaml
-from highwater.feeds import FAST_LOADER
+from highwater.catalog.feeds import FAST_LOADER
 from jinja2 import Environment
 from sqlfluff.core.templaters.builtins.dbt import DBT_BUILTINS, DbtMacroWrapper, RelationEmulator
 

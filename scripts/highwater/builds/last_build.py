@@ -1,0 +1,295 @@
+"""What the last build was made of, and what it ended in: `<lake>/last_build.json`."""
+
+import hashlib
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+from highwater.builds.rejections import Rejected, lines_of
+from highwater.catalog.entities import logged_tables
+from highwater.catalog.feeds import Feed
+from highwater.catalog.pending import pending_changes
+from highwater.catalog.tables import Trouble, by_itself, named, of_each, tables_in
+from highwater.landing.landings import Landing
+from highwater.runtime.package import is_the_project, package
+from highwater.runtime.project import lake, read_state, utc_now, write_whole
+from highwater.spark.lake_tables import folders_of_tables, newest_commit_in
+
+NEWER = """
+    select
+        count_if(not is_derived) as read,
+        count_if(is_tied) as tied,
+        count_if(rejection_reason is not null and not is_derived) as rejected
+    from lake.`{table}_changes` where {newer}
+"""
+
+NOTHING_NEWER = {"read": 0, "tied": 0, "rejected": 0}
+RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
+INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
+
+
+def fingerprint(arguments: list[str]) -> str:
+    """Return a hash of everything that a build depends on, beside what has landed.
+
+    Arguments:
+        arguments: those of dbt.
+    """
+    digest = hashlib.sha256()
+    versions = [version(package) for package in ("pyspark", "dbt-core", "dbt-spark")]
+    digest.update(json.dumps([arguments, versions, os.environ.get("HIGHWATER_DBT_EXPECTATIONS")]).encode())
+    for name in INPUTS if is_the_project() else [*INPUTS, package().resolve()]:
+        paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
+        for path in paths:
+            # dbt writes profiles/.user.yml in the middle of a build
+            if path.is_file() and path.suffix != ".pyc" and not path.name.startswith("."):
+                digest.update(f"{path}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def remembered() -> dict:
+    """Return the record of the last build that succeeded; an empty one where there is none, or none that is whole."""
+    record = read_state(lake() / "last_build.json")
+    return record if all(isinstance(record.get(name), kind) for name, kind in RECORDED.items()) else {}
+
+
+def remember(mark: str, landings: dict[str, Landing], summary: str, counts: dict[str, dict]) -> None:
+    """Record a build that succeeded.
+
+    Arguments:
+        mark: see fingerprint. landings: by feed, number and time of what landed last: a raw table that went back gives
+            a number again, and never with its time. summary, counts: see summary.
+    """
+    values = (mark, utc_now(), summary, landings, _versions(), counts)
+    record = dict(zip(RECORDED, values, strict=True)) | {"by": version("highwater")}
+    write_whole(lake() / "last_build.json", json.dumps(record))
+
+
+def other_version(record: dict) -> str | None:
+    """Return a sentence when another version of highwater made the last build; None: this one, or one before 0.6.0."""
+    by, own = record.get("by"), version("highwater")
+    if by in (None, own):
+        return None
+    return f"the last build of the lake {lake()} was by highwater {by}, and this is {own}; everything is built once"
+
+
+def has_all_tables(record: dict) -> bool:
+    """Return whether every table that a build left is still there."""
+    return record["versions"].keys() <= _versions().keys()
+
+
+def news(spark, feeds: dict[str, Feed], record: dict, landings: dict[str, Landing]) -> dict[str, list[str]] | None:
+    """Return by feed the tables of which something has landed since a build; None: that cannot be told.
+
+    Arguments:
+        feeds: that are declared. record: of that build. landings: the newest of each feed now.
+    """
+    found = {}
+    for name, landing in landings.items():
+        was = record["landings"].get(name, [0, 0])
+        if list(landing) == was:
+            continue
+        if landing[0] <= was[0]:
+            return None
+        rows = spark.sql(f"select distinct source_table from raw.{name} where landing_batch > {was[0]}").collect()
+        landed, feed = {row.source_table for row in rows}, feeds[name]
+        # of exports a file without rows is news too, and its records name no table
+        found[name] = [t for t in feed.tables if feed.role == "export" or feed.source_table(t) in landed]
+    return found
+
+
+def selection(tables: dict[str, list[str]]) -> list[str]:
+    """Return what dbt is to select: some tables, all that is made of them, and the records that no table has.
+
+    Arguments:
+        tables: by feed, as dbt names them.
+    """
+    # in dbt's words a dot and the marks of a pattern are no part of a name
+    sources = [
+        f"source:{feed}.{table}+" if re.fullmatch(r"\w+", table) else f"source:{feed}+"
+        for feed, names in tables.items()
+        for table in names
+    ]
+    return ["--select", *dict.fromkeys(sources), "unassigned_records"]
+
+
+def _versions() -> dict[str, int]:
+    """Return the newest version of each table of the lake, by its name, as its folder has it."""
+    return {name: int(newest_commit_in(folder).stem) for name, folder in folders_of_tables().items()}
+
+
+def gone_back(record: dict) -> str | None:
+    """Return what to say of tables that are older than the last build left them; None: none is.
+
+    Arguments:
+        record: of that build.
+    """
+    versions, now = record.get("versions", {}), _versions()
+    older = [f"{name} from {was} to {now[name]}" for name, was in versions.items() if name in now and now[name] < was]
+    if not older:
+        return None
+    return (
+        f"{named(older)}: tables have gone back to an older version since the last build (were they restored alone, or "
+        "did a power cut take commits?). What raw and the logs have is judged and taken in again, and what the ledger "
+        "and the lists lack is counted"
+    )
+
+
+def forget() -> None:
+    """Remove the record: a build is under way, or something else changed the tables."""
+    (lake() / "last_build.json").unlink(missing_ok=True)
+
+
+def summary(
+    spark,
+    rejected_now: Iterable[Rejected] = (),
+    record: dict | None = None,
+    left_pending: Mapping[str, int] | None = None,
+    is_recorded: bool = False,
+) -> tuple[str, list[str], dict[str, dict]]:
+    """Return what is where after a build, a line for each entity, and what to type next.
+
+    Arguments:
+        rejected_now: what the build rejected; lines below its entity's say it.
+        record: of the last build of the same project; tables that are as it left them are not counted again.
+        left_pending: what the build has said of that, by entity. is_recorded: the ledger has what the logs have.
+    Returns: the words, which of their lines say that something could not be asked, a damaged table for example, and
+        what was counted, by entity.
+    """
+    there, declared = tables_in(spark, "lake"), dict(logged_tables())
+    tables = {entity: feeds for entity, feeds in declared.items() if entity in there}
+    if not declared:
+        return "No table is declared yet; see: highwater add-table --help", [], {}
+    if not tables:
+        return f"None of the {len(declared)} declared tables is built yet; run: highwater build", [], {}
+    untold = {}
+
+    def asked(name: str, columns: str, rest: str) -> list:
+        answer = by_itself(lambda name: _asked(spark, name, columns, rest), "lake.{}")(name)
+        if isinstance(answer, Trouble):
+            untold[name] = answer.sentence
+            return []
+        return answer
+
+    figures = (
+        "table_name, feed, sum(read) as read, sum(tied) as tied, max(landed_at) as newest, max(landing_batch) as batch"
+    )
+    ledger = defaultdict(list)
+    for row in asked("ledger", figures, "group by table_name, feed"):
+        ledger[row.table_name].append(row)
+
+    def counted_now(table: str) -> dict[str, int]:
+        now = {"now": spark.sql(f"select count(*) from lake.`{table}`").first()[0]}
+        told = (left_pending or {}).get(table)
+        newer = NOTHING_NEWER if is_recorded else _newer(spark, table, tables[table], ledger.get(table, []))
+        return now | {"pending": pending_changes(spark, table) if told is None else told} | newer
+
+    count = by_itself(counted_now, "the rows of {}")
+    counts = _unchanged_counts(record) if record else {}
+    others = [table for table in tables if table not in counts]
+    counts |= dict(zip(others, of_each(others, count, "counting rows"), strict=True))
+    rejected, stale = (
+        defaultdict(int, asked(name, "table_name, count(*)", "group by table_name"))
+        for name in ("rejected_changes", "stale_rows")
+    )
+    details = {found.entity: [f"    {line}" for line in lines_of(found)] for found in rejected_now}
+    replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
+    width = max(len(table) for table in tables)
+    lines = []
+    for table in tables:
+        counted = counts[table]
+        troubles = [replayed[feed] for feed, _ in tables[table] if isinstance(replayed[feed], Trouble)]
+        troubles += [counted] if isinstance(counted, Trouble) else []
+        if troubles:
+            untold[table] = " ".join(dict.fromkeys(trouble.sentence for trouble in troubles))
+            lines += [f"  {table:<{width}}  {untold[table]}", *details.get(table, [])]
+            continue
+        now, pending = counted["now"], counted["pending"]
+        read, tied = None, 0
+        if table in ledger:
+            read, tied = (sum(row[name] for row in [*ledger[table], counted]) for name in ("read", "tied"))
+            rejected[table] += counted["rejected"]
+            read -= sum(replayed[feed].get(source, 0) for feed, source in tables[table])
+        lines.append(
+            f"  {table:<{width}}  {now:>9,} rows now"
+            + (f"   from {read:,} records" if read is not None else "")
+            + (f", {pending:,} pending" if pending else "")
+            + (f", {rejected[table]:,} rejected (see rejected_changes)" if rejected[table] else "")
+            + (f", {stale[table]:,} stale (see stale_rows)" if stale[table] else "")
+            + (f", {tied:,} tied (see sequence_ties)" if tied else "")
+        )
+        lines += details.get(table, [])
+    for (unassigned,) in asked("unassigned_records", "sum(records)", "having sum(records) > 0"):
+        noun = "record belongs" if unassigned == 1 else "records belong"
+        lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")
+    lines += [f"  {name}: {sentence}" for name, sentence in untold.items() if name not in tables]
+    hints = []
+    if ledger:
+        hints += [
+            '  highwater query "select * from ledger order by landed_at"      what became of every record',
+            '  highwater query "select table_name, rejection_reason, rejection_detail, source_file, source_line '
+            'from rejected_changes"',
+        ]
+    if any(
+        table not in ledger and "ledger" not in untold and table not in untold and counted["now"]
+        for table, counted in counts.items()
+    ):
+        hints.append("  highwater build      every model, also the ledger of what became of every record")
+    latest = max(tables, key=lambda table: max((row.newest.timestamp() for row in ledger.get(table, [])), default=0))
+    words = "\n".join(
+        [
+            f"Tables in {lake()}:",
+            *lines,
+            "",
+            "Next:",
+            f'  highwater query "select * from {latest} limit 10"',
+            *hints,
+            "  highwater dbt docs generate --static      lineage and columns, for a browser: target/static_index.html",
+        ]
+    )
+    counted = {table: counts[table] for table in tables if isinstance(counts[table], dict)}
+    return words, [f"{name} could not be asked; its line says why." for name in untold], counted
+
+
+def _unchanged_counts(record: dict) -> dict[str, dict]:
+    """Return what was counted of the entities whose tables are as a build left them."""
+    was, now = record["versions"], _versions()
+
+    def is_unchanged(table: str) -> bool:
+        names = [f"lake.{table}_changes", f"lake.{table}_merged"]
+        return all(was.get(name) == now.get(name) for name in names)
+
+    # what a publication lets be seen may change while the tables do not
+    if any(was.get(name) != version for name, version in now.items() if name.endswith("_publications")):
+        return {}
+    return {table: counted for table, counted in record["counts"].items() if is_unchanged(table)}
+
+
+def _asked(spark, table: str, columns: str, rest: str) -> list:
+    """Return the rows of a question to a table that a build of a part may not have made yet."""
+    if not spark.catalog.tableExists(f"lake.{table}"):
+        return []
+    return spark.sql(f"select {columns} from lake.{table} {rest}").collect()
+
+
+def _newer(spark, table: str, feeds: list[tuple[str, str]], recorded: list) -> dict[str, int]:
+    """Return what an entity's log has and the ledger not yet."""
+    newest = {feed: 0 for feed, _ in feeds} | {row.feed: row.batch for row in recorded}
+    newer = " or ".join(f"(feed = '{feed}' and landing_batch > {batch})" for feed, batch in newest.items())
+    return spark.sql(NEWER.format(table=table, newer=newer)).first().asDict()
+
+
+def _replayed(spark, feeds: set[str]) -> dict[str, dict[str, int] | Trouble]:
+    """Return by feed how many records were read once more, by source table."""
+
+    def of_feed(feed: str) -> dict:
+        rows = spark.sql(
+            f"select source_table, sum(file_records) from raw.{feed} where entry = 'replayed' group by source_table"
+        ).collect()
+        return dict(map(tuple, rows))
+
+    feeds = sorted(feeds)
+    return dict(zip(feeds, of_each(feeds, by_itself(of_feed, "raw.{}"), "asking for replays"), strict=True))

@@ -1,0 +1,103 @@
+"""The tables of the project, as its models declare them: logs and what feeds them, columns, keys, publish groups."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from highwater.catalog.columns import Column
+from highwater.catalog.feeds import FAST_LOADER, declared_feeds, plain_text
+from highwater.catalog.yaml_files import file_of_model
+from highwater.runtime.errors import UsageError
+
+
+def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return every change log of the project with the (feed, source_table) that feed it, as raw has them."""
+    feeds = declared_feeds()
+
+    def in_raw(feed, table):
+        return feed, feeds[feed].source_table(table) if feed in feeds else table
+
+    return [(entity, [in_raw(*source) for source in sources]) for entity, sources in sources_of_logs()]
+
+
+def sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return every change log of the project with its (feed, table) as dbt names them, read from the models."""
+    tables = []
+    for path in sorted(Path("models/changes").glob("**/*_changes.sql"), key=lambda path: path.name):
+        entity = path.stem.removesuffix("_changes")
+        sources = []
+        for feed in re.findall(rf"ref\('stg_(\w+?)__{entity}_changes'\)", path.read_text()):
+            staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
+            if not staging.exists():
+                raise UsageError(
+                    f"{path} reads {staging.stem}, and {staging} is not there. Take it back from version control, or "
+                    "take its line out."
+                )
+            sources += re.findall(r"source\('(\w+)', '(\w+)'\)", staging.read_text())
+        tables.append((entity, sources))
+    return tables
+
+
+def known_table(table: str) -> str:
+    """Return the name of an entity as it was given.
+
+    Raises: UsageError when there is no such entity; it says which ones there are.
+    """
+    known = sorted(entity for entity, _ in logged_tables())
+    if table not in known:
+        raise UsageError(f"there is no table {table!r}; tables are: {', '.join(known) or 'none'}.")
+    return table
+
+
+def publish_groups() -> dict[str, list[str]]:
+    """Return the entities of each publish group, read from the models themselves."""
+    groups = {}
+    for path in sorted(Path("models/publications").glob("**/*_publications.sql")):
+        entities = re.findall(r"ref\('(\w+)_changes'\)", path.read_text())
+        groups[path.stem.removesuffix("_publications")] = entities
+    return groups
+
+
+def declaration_of(entity: str) -> Path:
+    """Return the file that declares an entity: `models/tables/<system>/<entity>.yml`, or beside its log."""
+    found = [*Path("models/tables").glob(f"*/{entity}.yml"), *Path("models/changes").glob(f"*/{entity}_changes.yml")]
+    path = found[0] if found else file_of_model(f"{entity}_changes")
+    if path is None:
+        raise UsageError(
+            f"no YAML below models describes {entity}_changes, where its columns and its key are declared."
+        )
+    return path
+
+
+def log_of(entity: str) -> dict:
+    """Return the declaration of an entity's log, as its YAML has it."""
+    models = yaml.load(declaration_of(entity).read_text(), FAST_LOADER)["models"]
+    return next(model for model in models if model["name"] == f"{entity}_changes")
+
+
+def settings_of(entity: str) -> dict:
+    """Return what the log of an entity declares: its key, and what else its `meta` holds."""
+    return log_of(entity)["config"]["meta"]
+
+
+def key_of(entity: str) -> list[str]:
+    """Return the columns that identify a row of an entity, as its log's YAML declares them."""
+    return settings_of(entity).get("key", [])
+
+
+def declared_columns(entity: str) -> tuple[list[Column], list[str]]:
+    """Return the columns and the key of an entity, as the YAML of its log declares them."""
+    declared = log_of(entity)
+    columns = []
+    for c in declared["columns"]:
+        if "data_type" in c:
+            meta = (c.get("config") or {}).get("meta", {})
+            field = plain_text(str(meta.get("field", c["name"])))
+            columns.append(Column(c["name"], field, c["data_type"], meta.get("unit")))
+    return columns, declared["config"]["meta"].get("key", [])
+
+
+def column_in_other_letters(entity: str, field: str) -> Column | None:
+    """Return the column that is declared for a field of the same name in other letters, upper and lower case."""
+    return next((c for c in declared_columns(entity)[0] if c.field.lower() == field.lower()), None)

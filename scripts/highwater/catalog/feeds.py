@@ -1,0 +1,252 @@
+"""Feeds as the project declares them: `config.meta.feed` on a dbt source."""
+
+import copy
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+from highwater.formats.formats import (
+    CHOICES,
+    FORMATS,
+    TABLE_IN_FOLDERS,
+    TABLE_IN_RECORDS,
+    TUNGSTEN_DIALECTS,
+    Dialect,
+    ReadOptions,
+)
+from highwater.runtime.errors import UsageError
+from highwater.runtime.project import exports_root, landing_root
+
+ROLES = ("changes", "baseline", "export")
+DELIMITER = re.compile(r"""(?![\r\n"\\])[\x00-\x7f]""")
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+IN_JINJA = re.compile(r"\{\{ ('(?:[^'\\]|\\.)*') \}\}", re.DOTALL)
+
+
+def sql_text(text: str) -> str:
+    """Return a text as SQL has it, in quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def jinja_text(text: str) -> str:
+    """Return a text as Jinja has it, in quotes."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r") + "'"
+
+
+def plain_text(text: str) -> str:
+    """Return what dbt makes of a text in YAML that was put into Jinja because it holds Jinja's own marks."""
+    found = IN_JINJA.fullmatch(text)
+    return text if found is None else found[1][1:-1].encode("ascii", "backslashreplace").decode("unicode-escape")
+
+
+@dataclass(frozen=True)
+class Feed:
+    """One producer and source system: where its files are and what they hold.
+
+    Attributes:
+        name: the dbt source's name, the folder it lands in, and its raw table (`raw.<name>`).
+        role: `changes`, `baseline` (rows as of the start) or `export` (rows to reconcile with).
+        tables: its source tables, as dbt names them.
+        layout: what tells a table, one of LAYOUTS: the folder `<name>/<table>/`, the file's name, or each record.
+        options: what the reader of its files is told.
+        source_schema: where the tables of a changelog are in their database; None: in `public`.
+        positions: of exports, the feed whose positions they carry.
+        retention_days: how long `highwater vacuum` keeps its records; None: for ever.
+        source_tables: what `raw` calls those of its tables that have another name there, by dbt's name.
+        settings: as they are declared, by name.
+    """
+
+    name: str
+    role: str
+    tables: tuple[str, ...]
+    layout: str
+    options: ReadOptions
+    source_schema: str | None = None
+    positions: str | None = None
+    retention_days: int | None = None
+    source_tables: dict[str, str] = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)
+
+    def source_table(self, table: str) -> str:
+        """Return what `raw` calls one of its tables: the folder, or the name that files or records tell."""
+        return self.source_tables.get(table, table)
+
+    @property
+    def format(self) -> str:
+        """How its files are cut into records, one of FORMATS."""
+        return self.options.format
+
+    @property
+    def root(self) -> str:
+        """The folder or URI that holds this feed's folder."""
+        return exports_root() if self.role == "export" else landing_root()
+
+    @property
+    def raw_table(self) -> str:
+        """The Delta table that this feed lands in."""
+        return f"raw.{self.name}"
+
+
+# the same as yaml.SafeLoader, twelve times as fast
+FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _LineLoader(FAST_LOADER):
+    """Keeps the line of every mapping, for messages."""
+
+    def construct_mapping(self, node, deep=False):
+        mapping = super().construct_mapping(node, deep=True)
+        mapping["__line__"] = node.start_mark.line + 1
+        return mapping
+
+
+def _choice(where: str, settings: dict, name: str, allowed, default: str | None = None) -> str:
+    value = settings.get(name, default)
+    if value not in tuple(allowed):
+        raise UsageError(f"{where}: {name} is {value!r}; it must be one of: {', '.join(allowed)}.")
+    return value
+
+
+def _text(where: str, settings: dict, name: str, default: str | None, allowed: re.Pattern, meaning: str) -> str | None:
+    value = settings.get(name, default)
+    if name in settings and not (isinstance(value, str) and allowed.fullmatch(value)):
+        raise UsageError(f"{where}: {name} is {value!r}; it must be {meaning}.")
+    return value
+
+
+def days(where: str, name: str, value) -> int | None:
+    """Return a number of days as it was declared; None where nothing was.
+
+    Raises: UsageError when it is no whole number above 0.
+    """
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise UsageError(f"{where}: {name} is {value!r}; it must be a whole number of days, 1 or more.")
+    return value
+
+
+def _truth(where: str, settings: dict, name: str, default: bool) -> bool:
+    value = settings.get(name, default)
+    if not isinstance(value, bool):
+        raise UsageError(f"{where}: {name} is {value!r}; it must be true or false.")
+    return value
+
+
+def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
+    """Return how the feed's delimited files are written; None for other formats."""
+    dialect = FORMATS[format].dialect
+    if dialect is None:
+        return None
+    if format == "tungsten-csv":
+        dialect = TUNGSTEN_DIALECTS[settings["dialect"]]
+    header = _truth(where, settings, "header", dialect.header)
+    delimiter = _text(
+        where, settings, "delimiter", dialect.delimiter, DELIMITER, "one ASCII character, no quote and no backslash"
+    )
+    word = re.compile(rf"""\\?[^\r\n"\\{re.escape(delimiter)}]*""")
+    return replace(
+        dialect,
+        quoted=_truth(where, settings, "rfc4180", dialect.quoted),
+        delimiter=delimiter,
+        escape=settings.get("escape", dialect.escape),
+        null=_text(where, settings, "null", dialect.null, word, "a quoted text without quotes and delimiters in it"),
+        header=header,
+    )
+
+
+def _check_words(where: str, settings: dict, format: str) -> None:
+    """Check the settings whose values are words, and that those are there which the format needs."""
+    for name, allowed in {**CHOICES, **FORMATS[format].choices}.items():
+        if name in settings and name in FORMATS[format].settings:
+            _choice(where, settings, name, allowed)
+        elif name in FORMATS[format].needed:
+            raise UsageError(f"{where}: {format} needs the setting {name}, one of: {', '.join(allowed)}.")
+
+
+def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed:
+    """Return the feed that a source declares, its settings checked; `tables` has what raw calls them by dbt's name."""
+    format = _choice(where, settings, "format", FORMATS)
+    known = FORMATS[format].settings | {"format", "role", "retention_days"}
+    for setting in settings:
+        if setting not in known:
+            raise UsageError(f"{where}: unknown setting {setting!r}; {format} knows: {', '.join(sorted(known))}.")
+    _check_words(where, settings, format)
+    role = _choice(where, settings, "role", ROLES, "changes")
+    if role == "changes" and role not in FORMATS[format].roles:
+        raise UsageError(f"{where}: {format} files hold rows, not changes; declare `role: baseline` or `role: export`.")
+    _choice(where, settings, "role", FORMATS[format].roles, "changes")
+    layout = _choice(where, settings, "layout", FORMATS[format].layouts, TABLE_IN_FOLDERS)
+    if "schema" in settings and layout == TABLE_IN_FOLDERS:
+        raise UsageError(
+            f"{where}: schema is {settings['schema']!r}, but folders tell the tables; "
+            f"it needs `layout` to be one of: {', '.join(FORMATS[format].layouts[1:])}."
+        )
+    options = ReadOptions(
+        format=format,
+        dialect=_dialect(where, settings, format),
+        table_in_records=layout == TABLE_IN_RECORDS,
+        schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
+        wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
+    )
+    _text(where, settings, "no_supplement", None, re.compile(".+"), "the word of values that the log did not have")
+    positions = _text(
+        where, settings, "positions", None, NAME, "the name of the feed whose positions its exports carry"
+    )
+    source_schema = _text(where, settings, "source_schema", None, re.compile(".+"), "the name of a schema")
+    retention_days = days(where, "retention_days", settings.get("retention_days"))
+    others = {table: source for table, source in tables.items() if table != source}
+    return Feed(name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings)
+
+
+def _source_table(where: str, table: dict) -> str:
+    """Return what raw calls a table of a source."""
+    told = ((table.get("config") or {}).get("meta") or {}).get("source_table", table["name"])
+    if not isinstance(told, str) or not told:
+        raise UsageError(f"{where}: source_table of {table['name']} is {told!r}; it must be a quoted text.")
+    return plain_text(told)
+
+
+def _sources_in(path: Path, text: str) -> list[dict]:
+    """Return the sources that a file declares."""
+    try:
+        return copy.deepcopy(_parsed_sources(text))
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}.") from error
+
+
+@lru_cache(maxsize=1000)
+def _parsed_sources(text: str) -> list[dict]:
+    return (yaml.load(text, _LineLoader) or {}).get("sources") or []
+
+
+def declared_feeds() -> dict[str, Feed]:
+    """Read every feed from models/staging.
+
+    Returns: feeds by name, in the order of their files.
+    Raises: UsageError naming the file, the line, the value and what is allowed.
+    """
+    feeds: dict[str, Feed] = {}
+    for path in sorted(Path("models/staging").glob("**/*.yml")):
+        for source in _sources_in(path, path.read_text()):
+            settings = ((source.get("config") or {}).get("meta") or {}).get("feed")
+            if settings is None:
+                continue
+            where = f"{path} line {settings.pop('__line__')}: feed {source.get('name')!r}"
+            if None in settings:  # what YAML makes of a bare `null:`
+                settings["null"] = settings.pop(None)
+            tables = {str(table["name"]): _source_table(where, table) for table in source.get("tables") or []}
+            for name in (source.get("name"), *tables):
+                if not NAME.fullmatch(str(name)):
+                    raise UsageError(
+                        f"{where}: {name!r} is no name for a feed or table; use lower-case letters, digits and _."
+                    )
+            twice = [told for told in tables.values() if [*tables.values()].count(told) > 1]
+            if twice:
+                raise UsageError(f"{where}: two of its tables read the records of {twice[0]!r}.")
+            if source["name"] in feeds:
+                raise UsageError(f"{where} is declared twice.")
+            feeds[source["name"]] = feed_of_settings(where, source["name"], settings, tables)
+    return feeds

@@ -1,0 +1,4 @@
+"""Source databases that are asked directly: extraction, patches, and exports of a running database.
+
+Imports: runtime, catalog, spark, landing, scaffold.
+"""

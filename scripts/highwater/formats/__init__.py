@@ -1,0 +1,4 @@
+"""The formats of files, and their readers: files are cut into records here. Needs no project.
+
+Imports no other room.
+"""

@@ -1,0 +1,65 @@
+"""Cut delivered files into records: exact bytes, true line numbers, bounded memory.
+
+Everything here streams: a file of any size passes through blocks of a few megabytes. Nothing here knows Spark.
+"""
+
+import zlib
+from collections.abc import Iterator
+
+import pyarrow
+
+from highwater.formats.avro import avro_records
+from highwater.formats.delimited import delimited
+from highwater.formats.documents import NAMED_TABLE, json_records, what_is_said, with_tables
+from highwater.formats.formats import ReadOptions
+from highwater.formats.parquet import parquet_rows
+from highwater.formats.records import TableNames, UnreadableFile, decompressed
+
+
+def _avro(stream, options: ReadOptions, names: TableNames | None) -> Iterator[pyarrow.RecordBatch]:
+    for batch in avro_records(stream):
+        yield with_tables(batch, options.format, names) if names else batch
+
+
+READERS = {
+    "arcion-json": json_records,
+    "datastream-avro": _avro,
+    "datastream-gcs-json": json_records,
+    "datastream-json": json_records,
+    "debezium-json": json_records,
+}
+
+
+def needs_random_access(options: ReadOptions) -> bool:
+    """Return whether `read` needs a file that is open for random access, in place of a stream."""
+    return options.format in ("dms-parquet", "parquet")
+
+
+def read(opened, options: ReadOptions, names: TableNames | None = None) -> Iterator[pyarrow.RecordBatch]:
+    """Yield the records of one open file, in batches with the schema RECORDS.
+
+    Arguments:
+        opened: the file's bytes, as delivered: a CountedStream, or a file where `needs_random_access` says so.
+        options: what the feed declares.
+        names: where records tell their tables, gives them their names; by default nothing has landed before.
+    Raises: UnreadableFile saying what is wrong with the file as a whole.
+    """
+    if options.table_in_records and names is None:
+        names = TableNames(options.schema)
+    try:
+        yield from _batches(opened, options, names)
+    except (OSError, EOFError, zlib.error) as error:  # gzip: not whole, damaged, bytes behind the end
+        raise UnreadableFile(str(error)) from error
+
+
+def named_table(format: str, record: bytes) -> tuple:
+    """Return (schema, table) as a record names them that landed when records were not unwrapped yet."""
+    return NAMED_TABLE[format](what_is_said(record))
+
+
+def _batches(opened, options: ReadOptions, names: TableNames | None) -> Iterator[pyarrow.RecordBatch]:
+    if needs_random_access(options):
+        return parquet_rows(opened)
+    if options.dialect:
+        return delimited(decompressed(opened), options.dialect)
+    return READERS[options.format](decompressed(opened), options, names)

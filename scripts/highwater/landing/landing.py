@@ -1,0 +1,842 @@
+"""Land delivered files in `raw.<feed>`: every file exactly once, in one Delta commit per batch.
+
+The raw table is its own memory. Beside the records of a file it holds one entry for the file itself, written by the
+same commit, so there is no checkpoint to lose: what has landed is what the table says has landed.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+
+import pyarrow
+import yaml
+from pyarrow import compute, fs
+
+from highwater.catalog.entities import logged_tables
+from highwater.catalog.feeds import Feed, sql_text
+from highwater.catalog.tables import THREADS
+from highwater.formats import readers, records
+from highwater.formats.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
+from highwater.formats.records import (
+    CountedStream,
+    Table,
+    TableNames,
+    UnreadableFile,
+    names_of_table,
+    owner_of,
+    table_name,
+)
+from highwater.landing.landings import gone_back, newest_landing, note_landing, note_nothing_new, nothing_new
+from highwater.landing.listing import Found, files_below, filesystem, folders_in, is_missing
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.runtime.faults import doing
+from highwater.runtime.printable import printable
+from highwater.runtime.project import require_space
+
+BATCH_BYTES = 1024**3
+BATCH_FILES = 10_000
+TASK_BYTES = 32 * 1024**2
+NOWHERE = (None, None)
+MOST_TOLD = 10
+LEFT_ALONE = re.compile(r"[_.].*|.*\.(tmp|inprogress|unfinished)")
+LATER_CONTENT = re.compile(r"@(\d+)$")
+NAMES_TABLE = re.compile(r"(?P<table>[^-]+)(-.+)?-\d+\.csv(\.gz)?")
+
+RAW_TABLE = """
+    create table if not exists {table} (
+        entry string comment 'record, file (it landed), skipped (a file, on record), replayed (records taken again)',
+        source_table string comment 'The table that the folder, the file name or the record names; NULL: it names none',
+        source_file string comment 'Path below the landing folder',
+        source_line int comment 'Line of the file where the record starts, from 1',
+        landing_batch bigint comment 'Number of the batch it landed in, from 1, per feed',
+        landed_at timestamp comment 'When that batch landed, UTC; increases from batch to batch',
+        problem string comment 'Why the record could not be cut or decoded (`code: detail`); NULL: it could',
+        record binary comment 'The exact bytes of the record',
+        fields map<string, string> comment 'Values by name, where the reader takes them apart; files: tables, taken_at',
+        file_records bigint comment 'Files only: how many records it holds',
+        file_size bigint comment 'Files only: bytes',
+        file_modified_at timestamp comment 'Files only: last change, UTC',
+        file_hash string comment 'Files only: SHA-256 of the bytes',
+        source_position string comment 'Exports only: the position of the source at which it was taken, or `P0 .. P1`'
+    )
+    using delta
+    partitioned by (entry)
+    comment 'Everything that the feed {feed} delivered, as delivered'
+"""
+
+ENTRIES = pyarrow.schema(
+    [
+        ("entry", pyarrow.string()),
+        ("source_file", pyarrow.string()),
+        *records.RECORDS,
+        ("file_records", pyarrow.int64()),
+        ("file_size", pyarrow.int64()),
+        ("file_modified_at", pyarrow.timestamp("us", tz="UTC")),
+        ("file_hash", pyarrow.string()),
+        ("source_position", pyarrow.string()),
+    ]
+)
+
+_BAR = threading.Lock()
+UNREADABLE = "HIGHWATER_UNREADABLE"
+
+
+@dataclass(frozen=True)
+class DeliveredFile:
+    """A file in a landing folder.
+
+    Attributes:
+        path: where to open it. source_file: its path below the landing folder.
+        table: what its folder or its name tells; None where records do.
+        size: bytes. modified_at: last change. position, taken_at: of the source, for exports, as declared.
+        problem: why it cannot be read, behind its name, which is then written as it can be shown; None: it can.
+    """
+
+    path: str
+    source_file: str
+    table: str | None
+    size: int
+    modified_at: datetime
+    position: str | None = None
+    taken_at: str | None = None
+    problem: str | None = None
+
+
+@dataclass
+class Landed:
+    """What landing a feed did, for the summary line.
+
+    Attributes:
+        is_gone: its folder is not there any more.
+        newest: number and time, in microseconds, of the newest batch that raw has.
+        tables: of whose files some have landed.
+        gone_back: what to say of a raw table that lacks what had landed in it.
+        second: tables whose bare name another table has, by the name that they go by: (the table, the other one).
+    """
+
+    feed: str
+    files: int = 0
+    records: int = 0
+    newest: tuple[int, int] = (0, 0)
+    gone_back: str | None = None
+    seconds: float = 0.0
+    changed: list[str] = field(default_factory=list)
+    undeclared: list[str] = field(default_factory=list)
+    tables: set[str] = field(default_factory=set)
+    is_gone: bool = False
+    second: dict[str, tuple[Table, Table]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        if not self.files:
+            return f"{self.feed}: nothing new"
+        return (
+            f"{self.feed}: {self.files:,} file{'s'[: self.files != 1]}, "
+            f"{self.records:,} record{'s'[: self.records != 1]}, {self.seconds:.1f} s"
+        )
+
+
+def delivered_files(feed: Feed) -> list[DeliveredFile]:
+    """List the files that lie in the feed's folders, in the order of their names.
+
+    Names that start with `_` or `.` and names that end in `.tmp`, `.inprogress` or `.unfinished` are left
+    alone, folders too.
+    Raises: UsageError for an export without a declared position.
+    """
+    if not FORMATS[feed.format].is_delivered:
+        return []
+    found = []
+    for table in map(feed.source_table, feed.tables) if feed.layout == TABLE_IN_FOLDERS else [None]:
+        folders = [name for name in (feed.name, table) if name]
+        files = files_below(feed.root, *folders, leaves_alone=LEFT_ALONE.fullmatch)
+        positions = _export_positions(feed, folders, [file for file in files if not file.problem])
+        found += [_delivered(feed, table, file, positions.get(str(file.below), NOWHERE)) for file in files]
+    return list({file.source_file: file for file in found}.values())
+
+
+def _digest(files: list[DeliveredFile]) -> str:
+    """Return what tells a listing of files from any other."""
+    return hashlib.sha256(repr(files).encode(errors="surrogateescape")).hexdigest()
+
+
+def _delivered(feed: Feed, table: str | None, file: Found, declared: tuple) -> DeliveredFile:
+    name = os.path.normpath("/".join(filter(None, (feed.name, table, str(file.below)))))
+    return DeliveredFile(
+        path=file.path,
+        source_file=printable(name) if file.problem else name,
+        table=_table_of_file(file.below.name, feed) if feed.layout == TABLE_IN_FILE_NAMES else table,
+        size=file.size,
+        modified_at=file.modified_at,
+        position=declared[0],
+        taken_at=declared[1],
+        problem=file.problem,
+    )
+
+
+def require_landing_folder(feeds: Iterable[Feed]) -> None:
+    """Check that the folder is there into which these feeds are delivered.
+
+    Raises: UsageError naming the folder; an empty one is no error, a missing one is a disk that is not there or a typo.
+    """
+    for feed in feeds:
+        if FORMATS[feed.format].is_delivered and feed.role != "export" and is_missing(feed.root):
+            raise UsageError(
+                f"the landing folder {printable(feed.root)} is not there, so nothing can land. Is its disk mounted? "
+                "HIGHWATER_LANDING says where feeds are delivered."
+            )
+
+
+def is_gone(feed: Feed) -> bool:
+    """Return whether the folder of a feed is not there; before the first delivery none is."""
+    return FORMATS[feed.format].is_delivered and is_missing(f"{feed.root}/{feed.name}")
+
+
+def _table_of_file(name: str, feed: Feed) -> str | None:
+    """Return the table that a file named `<schema>-<table>[-<partition key>]-<number>.csv` belongs to.
+
+    The schema of the name goes up to the first `-`, unless the name starts with the schema that the feed declares.
+    """
+    schema, _, rest = name.partition("-")
+    own = feed.options.schema
+    if own and name.lower().startswith(f"{own}-".lower()):
+        schema, rest = own, name[len(own) + 1 :]
+    named = NAMES_TABLE.fullmatch(rest)
+    return table_name(schema, named["table"], own) if named else None
+
+
+def undeclared_folders(feed: Feed) -> list[str]:
+    """Return the names of the folders beside the feed's table folders, whose files are not read."""
+    if feed.layout != TABLE_IN_FOLDERS or not FORMATS[feed.format].is_delivered:
+        return []
+    declared = {feed.source_table(table) for table in feed.tables}
+    beside = folders_in(feed.root, feed.name)
+    return sorted(name for name in beside if name not in declared and not LEFT_ALONE.fullmatch(name))
+
+
+def _export_positions(feed: Feed, folders: list[str], files: list[Found]) -> dict[str, tuple[str | None, str | None]]:
+    """Return what `_exports.yml` beside the exports declares: position and time of each file, or of a folder above it.
+
+    An export that was taken while the source went on has two positions, written `P0 .. P1`; one of no known position
+    has None, and one of no declared time too.
+    """
+    if not files or feed.role != "export":
+        return {}
+    system, root = filesystem(feed.root)
+    path = "/".join((root, *folders, "_exports.yml"))
+    if system.get_file_info(path).type != fs.FileType.File:
+        raise UsageError(
+            f"{path} is missing. It says at which position of the source each export was taken, "
+            f'for example `{files[0].below}: {{position: "..."}}`.'
+        )
+    with system.open_input_stream(path) as stream:
+        declared = _entries_of_exports(path, stream.read())
+    positions = {}
+    for below in (file.below for file in files):
+        names = [str(below), *(str(parent) for parent in below.parents)]
+        entry = next((declared[name] for name in names if isinstance(declared.get(name), dict)), {})
+        given = entry.get("position")
+        between = given if isinstance(given, list) else [given]
+        if not all(isinstance(position, str) for position in between) or len(between) not in (1, 2):
+            raise UsageError(
+                f'{path} declares no position for {below}: a quoted text; ["P0", "P1"] when it was taken between '
+                "two; or `unknown`."
+            )
+        taken_at = _moment(path, below, entry.get("taken_at"))
+        positions[str(below)] = (None if given == "unknown" else " .. ".join(between), taken_at)
+    return positions
+
+
+def _entries_of_exports(path: str, content: bytes) -> dict:
+    """Return the entries of `_exports.yml`, by the name of a file or folder."""
+    try:
+        declared = yaml.safe_load(content) or {}
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
+    if not isinstance(declared, dict):
+        raise UsageError(f'{path} declares no exports; each is a line: `<file>: {{position: "..."}}`.')
+    return {str(name): entry for name, entry in declared.items()}
+
+
+def _moment(path: str, below, given) -> str | None:
+    """Return a declared time as text, in UTC; one without a zone is of UTC."""
+    if given is None:
+        return None
+    try:
+        moment = given if isinstance(given, datetime) else datetime.fromisoformat(str(given))
+        moment = moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{path} declares {given!r} as taken_at of {below}; write a time as 2026-03-02T09:20:45Z."
+        ) from None
+    return moment.isoformat(sep=" ")
+
+
+def _read_files(options: ReadOptions, root: str, counted, owners: dict[str, Table], keeps_owners: bool):
+    """Return the function that Spark runs on each partition of the list of files; it adds up the records read."""
+
+    def entries(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        system, _ = filesystem(root)
+        for batch in batches:
+            for file in batch.to_pylist():
+                names = TableNames(options.schema, owners, keeps_owners) if options.table_in_records else None
+                for found in _read_file(system, options, file, names):
+                    counted.add(compute.sum(found.column("file_records")).as_py() or 0)
+                    yield found
+
+    return entries
+
+
+def _read_file(
+    system: fs.FileSystem, options: ReadOptions, file: dict, names: TableNames | None
+) -> Iterator[pyarrow.RecordBatch]:
+    count = 0
+    try:
+        with system.open_input_stream(file["path"], compression=None) as opened:
+            stream = CountedStream(opened)
+            for batch in _read_records(system, options, file, stream, names):
+                count += batch.num_rows
+                yield _entries("record", file, batch)
+            while stream.read(records.BLOCK_BYTES):
+                pass
+        if stream.size != file["size"]:
+            raise UnreadableFile(
+                f"it had {file['size']:,} bytes when it was listed and {stream.size:,} when it was read; "
+                "is it still written?"
+            )
+    except (UnreadableFile, OSError) as error:
+        message = json.dumps({"file": file["source_file"], "why": str(error)})
+        raise RuntimeError(f"{UNREADABLE}{message}{UNREADABLE}") from None
+    told = [(name, json.dumps(table)) for name, table in names.seen.items()] if names else []
+    told += [("taken_at", file["taken_at"])] if file["taken_at"] else []
+    nothing = records.record_batch([None], [None], fields=[told] if told or names else None)
+    yield _entries("file", file, nothing, count, stream.size, stream.digest())
+
+
+def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, stream: CountedStream, names):
+    """Yield the file's records, from the stream where the reader can."""
+    if readers.needs_random_access(options):
+        with system.open_input_file(file["path"]) as opened:
+            yield from readers.read(opened, options)
+    else:
+        yield from readers.read(stream, options, names)
+
+
+def _entries(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
+    def repeated(value, kind=None):
+        return pyarrow.repeat(pyarrow.scalar(value, kind or pyarrow.string()), batch.num_rows)
+
+    columns = {
+        "entry": repeated(entry),
+        "source_file": repeated(file["source_file"]),
+        **dict(zip(batch.schema.names, batch.columns, strict=True)),
+        "source_table": compute.coalesce(batch.column("source_table"), repeated(file["table"])),
+        "file_records": repeated(count, pyarrow.int64()),
+        "file_size": repeated(size, pyarrow.int64()),
+        "file_modified_at": repeated(
+            file["modified_at"] if entry == "file" else None, pyarrow.timestamp("us", tz="UTC")
+        ),
+        "file_hash": repeated(digest),
+        "source_position": repeated(file["position"] if entry == "file" else None),
+    }
+    return pyarrow.record_batch([columns[name] for name in ENTRIES.names], schema=ENTRIES)
+
+
+def _hash(feed: Feed, path: str) -> str:
+    system, _ = filesystem(feed.root)
+    digest = hashlib.sha256()
+    with system.open_input_stream(path, compression=None) as stream:
+        while block := stream.read(records.BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _hash_if_readable(feed: Feed, path: str) -> str | None:
+    try:
+        return _hash(feed, path)
+    except OSError:
+        return None
+
+
+def _entries_of_files(spark, feed: Feed, which: str = "entry <> 'record'") -> list:
+    """Return what the raw table holds about files, in the order of batches and names; one narrow pass, no shuffle."""
+    rows = spark.sql(
+        f"""
+        select
+            entry,
+            source_file,
+            file_size,
+            unix_micros(file_modified_at) as modified,
+            file_hash,
+            landing_batch,
+            unix_micros(landed_at) as landed,
+            fields
+        from {feed.raw_table}
+        where {which}
+        """
+    ).collect()
+    return sorted(rows, key=lambda row: (row.landing_batch, row.source_file))
+
+
+def _known_files(entries: list) -> dict:
+    """Return what is known of each file that landed or was skipped: its newest entry by name."""
+    return {entry.source_file: entry for entry in entries}
+
+
+def _owners(spark, feed: Feed, entries: list) -> tuple[dict[str, Table], bool]:
+    """Return which table goes by each name of the feed: the one whose record landed first, by batch, file and line.
+
+    Arguments:
+        entries: what the raw table holds about files.
+    Returns: the tables by name, and whether they are to be kept with the next batch: files that landed before names
+        were kept tell nothing, and what their first records say is asked once.
+    """
+    files = [entry for entry in entries if entry.entry == "file"]
+    if not files:
+        return {}, False
+    if all(file.fields is None for file in files):
+        return _owners_by_first_records(spark, feed), True
+    owners: dict[str, Table] = {}
+    newest = entries[-1].landing_batch
+    for file in files:
+        if file.landing_batch < newest:
+            _take_in_owners(feed, file, owners)
+    # which a kill may have kept from happening
+    _mend_names(spark, feed, newest, [file for file in files if file.landing_batch == newest], owners)
+    return owners, False
+
+
+def _take_in_owners(feed: Feed, file, owners: dict[str, Table]) -> None:
+    """Add the tables of a file to the owners of their names, but names that the feed would not give them any more."""
+    for name, told in (file.fields or {}).items():
+        table = tuple(json.loads(told))
+        if name in names_of_table(*table, feed.options.schema):
+            owner_of(owners, name, table)
+
+
+def _owners_by_first_records(spark, feed: Feed) -> dict[str, Table]:
+    rows = spark.sql(
+        f"""
+        select source_table, min_by(record, struct(landing_batch, source_file, source_line)) as record
+        from {feed.raw_table}
+        where entry = 'record' and source_table is not null
+        group by source_table
+        """
+    ).collect()
+    return {row.source_table: readers.named_table(feed.format, bytes(row.record)) for row in rows}
+
+
+def _mend_names(spark, feed: Feed, number: int, files: list, owners: dict[str, Table]) -> None:
+    """Add the tables of a batch to the owners; mend the names of its records where its files disagree about one.
+
+    Files are read side by side. Within a file the first table has the bare name; among files it is the first file's.
+
+    Arguments:
+        files: entries of the files of the batch, by name.
+    """
+    told = [(name, table) for file in files for name, table in (file.fields or {}).items()]
+    disagree = len(set(told)) > len(dict(told))
+    for file in files:
+        if disagree:
+            names = TableNames(feed.options.schema, owners)
+            renamed = {name: names.name_of(*json.loads(table)) for name, table in (file.fields or {}).items()}
+            owners |= names.seen
+            if any(name != new for name, new in renamed.items()):
+                _rename(spark, feed, number, file.source_file, renamed, names.seen)
+        else:
+            _take_in_owners(feed, file, owners)
+
+
+def _rename(spark, feed, number: int, source_file: str, renamed: dict[str, str], seen: dict[str, Table]) -> None:
+    """Write the names of one file's tables anew, and which table each one is, by one commit."""
+    cases = " ".join(f"when {sql_text(name)} then {sql_text(new)}" for name, new in renamed.items())
+    tables = ", ".join(f"{sql_text(name)}, {sql_text(json.dumps(table))}" for name, table in seen.items())
+    spark.sql(
+        f"""
+        update {feed.raw_table}
+        set
+            source_table = case source_table {cases} else source_table end,
+            fields = case entry when 'file' then map({tables}) else fields end
+        where landing_batch = {number} and source_file = {sql_text(source_file)}
+        """
+    )
+
+
+def _second_tables(feed: Feed, owners: dict[str, Table]) -> dict[str, tuple[Table, Table]]:
+    """Return the tables that are not declared but for their bare name, which another table has."""
+    declared, second = {feed.source_table(table) for table in feed.tables}, {}
+    for name, (schema, table) in owners.items():
+        bare = names_of_table(schema, table, feed.options.schema)[0]
+        if name not in declared and bare in declared and bare in owners and bare != name:
+            second[name] = ((schema, table), owners[bare])
+    return second
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - datetime.fromtimestamp(0, timezone.utc)) // timedelta(microseconds=1)
+
+
+def new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
+    """Return the files of a feed that lie in its folder and have not landed, and those that have changed since."""
+    return _new_and_changed(feed, delivered_files(feed), _known_files(_entries_of_files(spark, feed)))
+
+
+def _new_and_changed(
+    feed: Feed, delivered: list[DeliveredFile], known: dict
+) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
+    """Return the files that have not landed, also what cannot be read, and those that have changed since they landed.
+
+    What cannot be read has no hash, so what was left out as such is known by that.
+    """
+    new, changed = [], []
+    for file in delivered:
+        entry = known.get(file.source_file)
+        if entry is None or (file.problem and entry["file_hash"] is not None):
+            new.append(file)
+        elif file.problem:
+            continue
+        elif (entry["file_size"], entry["modified"]) != (file.size, _micros(file.modified_at)) and (
+            entry["file_size"] != file.size or entry["file_hash"] != _hash(feed, file.path)
+        ):
+            changed.append(file)
+    return new, changed
+
+
+def _refuse_what_cannot_be_read(feed: Feed, files: list[DeliveredFile]) -> None:
+    told = [
+        f"{file.source_file} {printable(file.problem)}. Nothing of {feed.name} has landed. Take it away, or leave it "
+        f"out on record with: {skipping(file.source_file)}"
+        for file in files
+        if file.problem
+    ]
+    if told:
+        more = [f"{feed.name}: {len(told) - MOST_TOLD:,} more cannot be read"] if len(told) > MOST_TOLD else []
+        raise CheckError("\n".join([*told[:MOST_TOLD], *more]))
+
+
+def skipping(source_file: str) -> str:
+    """Return the command that leaves a file out, as it can be typed into a shell."""
+    return f"highwater land --skip {shlex.quote(printable(source_file))}"
+
+
+def _batches(files: list[DeliveredFile]) -> Iterator[list[DeliveredFile]]:
+    """Cut the list of files so that no batch is much larger than BATCH_BYTES."""
+    batch, size = [], 0
+    for file in files:
+        if batch and (size + file.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
+
+
+def next_batch(spark, feed: Feed) -> tuple[int, datetime]:
+    """Return number and time of the next batch; both are above those of every batch that the lake has heard of."""
+    number, landed = spark.sql(
+        f"select max(landing_batch), max(unix_micros(landed_at)) from {feed.raw_table} where entry <> 'record'"
+    ).first()
+    return _batch_after(*newest_landing(spark, feed, (number or 0, landed or 0)))
+
+
+def _batch_after(last: int, landed: int) -> tuple[int, datetime]:
+    previous = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=landed)
+    return last + 1, max(datetime.now(timezone.utc), previous + timedelta(microseconds=1))
+
+
+def append(frame, feed: Feed, number: int, at: datetime) -> None:
+    """Add entries to the raw table of a feed as one batch, by one commit.
+
+    Arguments:
+        frame: entries, in the columns of ENTRIES. number, at: of the batch, see next_batch.
+    """
+    from pyspark.sql import functions as f
+
+    frame = frame.withColumn("landing_batch", f.lit(number).cast("bigint"))
+    frame = frame.withColumn("landed_at", f.timestamp_micros(f.lit(_micros(at)).cast("bigint")))
+    columns = frame.sparkSession.table(feed.raw_table).columns
+    frame.select(*columns).write.format("delta").mode("append").saveAsTable(feed.raw_table)
+    note_landing(feed, (number, _micros(at)))
+
+
+@contextmanager
+def _progress(spark, label: str):
+    """Show how many tasks of a running batch are done, where a person is watching; of batches side by side, of one."""
+    if not sys.stderr.isatty() or not _BAR.acquire(blocking=False):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    done = threading.Event()
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+
+        def watch():
+            tracker = spark.sparkContext.statusTracker()
+            while not done.wait(0.3):
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                stages = [stage for stage in stages if stage]
+                if stages:
+                    total = sum(stage.numTasks for stage in stages)
+                    bar.update(task, total=total, completed=sum(s.numCompletedTasks for s in stages))
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            _BAR.release()
+
+
+def create_raw_table(spark, feed: Feed) -> None:
+    """Create `raw.<feed>` where it is missing, so that models build before anything has landed."""
+    spark.sql(RAW_TABLE.format(table=feed.raw_table, feed=feed.name))
+
+
+def land(spark, feed: Feed) -> Landed:
+    """Land the new files of one feed.
+
+    Returns: counts for the summary line, the names of delivered files that changed after they had landed, and of
+        folders that are no declared table.
+    Raises: CheckError naming what cannot be read and the command that skips it; nothing of its batch lands. UsageError
+        when the disk of the lake has not the room that the files take.
+    """
+    started = time.monotonic()
+    result = Landed(feed.name)
+    delivered = delivered_files(feed)
+    listing = _digest(delivered)
+    result.undeclared = undeclared_folders(feed)
+    if landing := nothing_new(feed, listing):
+        result.newest, result.is_gone = landing, any(landing) and is_gone(feed)
+        return result
+    is_first = not spark.catalog.tableExists(feed.raw_table)
+    create_raw_table(spark, feed)
+    entries = [] if is_first else _entries_of_files(spark, feed)
+    known = _known_files(entries)
+    new, changed = _new_and_changed(feed, delivered, known)
+    _refuse_what_cannot_be_read(feed, new)
+    result.is_gone = bool(known) and is_gone(feed)
+    result.newest = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(0, 0))
+    last = newest_landing(spark, feed, result.newest)
+    result.gone_back = gone_back(feed.name, result.newest, last)
+    names_tables = feed.options.table_in_records
+    owners, keeps_owners = _owners(spark, feed, entries) if new and names_tables else ({}, False)
+    result.changed = [file.source_file for file in changed]
+    for batch in _batches(new):
+        require_space(sum(file.size for file in batch), f"landing {feed.name}")
+        number, at = _batch_after(*last)
+        last = result.newest = (number, _micros(at))
+        result.records += _land_batch(spark, feed, batch, number, at, owners, keeps_owners)
+        if names_tables:
+            result.second = _second_tables(feed, owners)
+        result.files += len(batch)
+        result.tables |= {file.table for file in batch if file.table}
+    if not changed and not result.gone_back:
+        note_nothing_new(feed, listing, result.newest)
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def land_all(spark, feeds: Iterable[Feed]) -> Iterator[tuple[Feed, Landed | Exception]]:
+    """Land the new files of feeds, some side by side; those that bring records of one table, one after the other.
+
+    So which record came first is never chance.
+
+    Yields: each feed, in the order given, with what land returned or raised.
+    """
+    feeds = list(feeds)
+    together = {feed.name: [feed] for feed in feeds}
+    for _, sources in logged_tables():
+        of_table = [together[name] for name, _ in sources if name in together]
+        for other in of_table[1:]:
+            if other is not of_table[0]:
+                of_table[0].extend(other)
+                together |= {feed.name: of_table[0] for feed in other}
+    groups = {id(group): sorted(group, key=feeds.index) for group in together.values()}
+    threads = ThreadPoolExecutor(THREADS)
+    landing = {id: threads.submit(_land_group, spark, group) for id, group in groups.items()}
+    try:
+        for feed in feeds:
+            yield feed, landing[id(together[feed.name])].result()[feed.name]
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+        if not all(future.done() for future in landing.values()):  # Ctrl-C, or a full disk
+            with suppress(Exception):
+                spark.sparkContext.cancelAllJobs()
+
+
+def _land_group(spark, feeds: list[Feed]) -> dict[str, Landed | Exception]:
+    landed = {}
+    for feed in feeds:
+        try:
+            with doing(f"landing {feed.name}"):
+                landed[feed.name] = land(spark, feed)
+        except Exception as error:
+            landed[feed.name] = error
+    return landed
+
+
+def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_owners: bool, beside=None) -> int:
+    """Read files into a batch, with further entries beside them, by one commit; return how many records they hold."""
+    size = sum(file.size for file in files)
+    rows = [
+        (file.path, file.source_file, file.table, file.size, file.modified_at, file.position, file.taken_at)
+        for file in files
+    ]
+    cores = spark.sparkContext.defaultParallelism
+    tasks = max(min(cores, len(files)), min(len(files), size // TASK_BYTES))
+    schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
+    schema += ", taken_at string"
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
+    counted = spark.sparkContext.accumulator(0)
+    reading = _read_files(feed.options, feed.root, counted, dict(owners), keeps_owners)
+    frame = frame.mapInArrow(reading, _spark_schema())
+    label = f"{feed.name}: reading {len(files):,} files, {size / 1e6:,.1f} MB"
+    try:
+        with _progress(spark, label):
+            append(frame.unionByName(beside) if beside is not None else frame, feed, number, at)
+    except Exception as error:
+        _explain(error)
+        raise
+    if feed.options.table_in_records:
+        files = _entries_of_files(spark, feed, f"entry = 'file' and landing_batch = {number}")
+        _mend_names(spark, feed, number, files, owners)
+    return counted.value
+
+
+def name_of_content(source_file: str) -> str:
+    """Return the name that a file was delivered under; what landed of it later is called `<name>@2`, `<name>@3`."""
+    return LATER_CONTENT.sub("", source_file)
+
+
+def number_of_content(source_file: str) -> int:
+    """Return which content of a file landed under this name: 1 the first, 2 that of `<name>@2`."""
+    later = LATER_CONTENT.search(source_file)
+    return int(later[1]) if later else 1
+
+
+def changed_file(feed: Feed, source_file: str) -> str:
+    """Return what to do about a file whose content has changed since it landed.
+
+    Under another name it would be taken for more of what there was, and its rows could lose to older ones.
+    """
+    skip_it, name = skipping(source_file), printable(source_file)
+    if feed.role == "export":
+        return f"{name} has changed since it landed. Deliver the new export under a new name, or: {skip_it}"
+    folder = source_file.split("/")[1]
+    fed = [entity for entity, sources in logged_tables() if (feed.name, folder) in sources]
+    return (
+        f"{name} has changed since it landed, and what it holds now is not read. A full load that is taken "
+        "again writes its files anew; to take it as the truth from then on: "
+        f"highwater resync {fed[0] if fed else 'TABLE'} --from {shlex.quote(name)}. "
+        f"To leave it out on record: {skip_it}"
+    )
+
+
+def land_again(spark, feed: Feed, names: list[str]) -> int:
+    """Land files that have landed before in their present content, under the name `<name>@2`, `<name>@3` and so on.
+
+    The same commit records that the file as it is now needs no landing under its own name.
+
+    Arguments:
+        names: of the files, as landing names them.
+    Returns: the number of their batch.
+    Raises: UsageError when one of them is no longer there; CheckError when one cannot be read.
+    """
+    delivered = {file.source_file: file for file in delivered_files(feed) if not file.problem}
+    gone = [name for name in names if name not in delivered]
+    if gone:
+        raise UsageError(
+            f"{printable(', '.join(gone))}: the file is no longer in the landing folder; deliver it again."
+        )
+    entries = _entries_of_files(spark, feed)
+    known = _known_files(entries)
+    files = [delivered[name] for name in names]
+    later = []
+    for file in files:
+        last = max(number_of_content(name) for name in known if name_of_content(name) == file.source_file)
+        later.append(replace(file, source_file=f"{file.source_file}@{last + 1}"))
+    skipped = [_entry_of_delivered(spark, feed, "skipped", file) for file in files]
+    number, at = next_batch(spark, feed)
+    owners = _owners(spark, feed, entries) if feed.options.table_in_records else ({}, False)
+    _land_batch(
+        spark, feed, later, number, at, *owners, functools.reduce(lambda one, other: one.unionByName(other), skipped)
+    )
+    return number
+
+
+def _spark_schema():
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(ENTRIES)
+
+
+def _explain(error: Exception) -> None:
+    found = re.search(f"{UNREADABLE}(.*?){UNREADABLE}", str(error))
+    if found:
+        problem = json.loads(found[1])
+        raise CheckError(
+            f"{printable(problem['file'])} cannot be read: {printable(problem['why'])}. Nothing of its batch has "
+            f"landed. Deliver it again, or leave it out on record with: {skipping(problem['file'])}"
+        ) from None
+
+
+def entry_of_file(spark, entry: str, table: str | None, source_file: str, **values):
+    """Return a frame of one entry about a file.
+
+    Arguments:
+        entry: `file` or `skipped`. table: that it belongs to. values: further columns of ENTRIES, by name.
+    """
+    row = {"entry": entry, "source_table": table, "source_file": source_file, **values}
+    return spark.createDataFrame([dict.fromkeys(ENTRIES.names) | row], _spark_schema())
+
+
+def _entry_of_delivered(spark, feed: Feed, entry: str, file: DeliveredFile):
+    """Return a frame of one entry about a delivered file as it is now."""
+    return entry_of_file(
+        spark,
+        entry,
+        file.table,
+        file.source_file,
+        file_size=file.size,
+        file_modified_at=file.modified_at,
+        file_hash=None if file.problem else _hash_if_readable(feed, file.path),
+    )
+
+
+def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
+    """Leave a delivered file out, on record: landing passes over it from now on, in its present content.
+
+    Arguments:
+        source_file: as landing names it, `<feed>/...`, or as its messages show that name.
+    Returns: a sentence that says what was recorded.
+    Raises: UsageError when there is no such file, or it has landed and is unchanged.
+    """
+    feed, shown = feeds.get(source_file.split("/")[0]), printable(source_file)
+    if feed is None:
+        raise UsageError(f"{shown}: no feed of that name; files are named <feed>/<path below its folder>.")
+    create_raw_table(spark, feed)
+    new, changed = new_and_changed(spark, feed)
+    files = {name: file for file in new + changed for name in (printable(file.source_file), file.source_file)}
+    if source_file not in files:
+        raise UsageError(f"{shown} is not waiting: it has landed or was skipped, or there is no such file.")
+    file = files[source_file]
+    number, at = next_batch(spark, feed)
+    append(_entry_of_delivered(spark, feed, "skipped", file), feed, number, at)
+    if file in changed:
+        return f"{shown}: what landed first stays; its new content is left out, on record (batch {number})."
+    return f"{shown} is left out, on record (batch {number} of raw.{feed.name})."

@@ -1,0 +1,127 @@
+"""The newest landing of each feed that a lake has heard of, whatever became of its raw table.
+
+A landing is known by its number and its time together. A raw table that went back (a restored copy, a commit that a
+power cut took) has forgotten landings that logs have judged; their numbers must not come again.
+"""
+
+import json
+from pathlib import Path
+
+from highwater.catalog.feeds import Feed
+from highwater.catalog.tables import of_each
+from highwater.runtime.project import lake, read_state, write_whole
+from highwater.spark.lake_tables import newest_commit
+
+LOGS_AT_ONCE = 8
+# what is newer than raw stands in few files of a log, whose statistics tell
+NEWEST_IN_LOG = """
+    select max(struct(landing_batch, unix_micros(landed_at) as landed)) as newest
+    from lake.`{entity}_changes` where feed = '{feed}' and landing_batch >= {batch}
+"""
+Landing = tuple[int, int]
+
+
+def _note_of(feed: str) -> Path:
+    return lake() / "landings" / f"{feed}.json"
+
+
+def noted_landing(feed: str) -> Landing:
+    """Return number and time, in microseconds, of the newest landing that is noted beside the tables; (0, 0): none."""
+    return _landing_in(read_state(_note_of(feed)))
+
+
+def _landing_in(note: dict) -> Landing:
+    number, landed = note.get("number"), note.get("landed")
+    return (number, landed) if isinstance(number, int) and isinstance(landed, int) else (0, 0)
+
+
+def note_landing(feed: Feed, landing: Landing) -> None:
+    """Note a landing beside the tables, so that it is known where raw has lost it."""
+    note = read_state(_note_of(feed.name))
+    _write(feed, max(landing, _landing_in(note)), note.get("logs"))
+
+
+def note_nothing_new(feed: Feed, listing: str, landing: Landing) -> None:
+    """Note that all of a listing has landed, as its raw table is now, so that the next landing need not ask it.
+
+    Arguments:
+        listing: what tells it from any other. landing: the newest one of the raw table.
+    """
+    note = read_state(_note_of(feed.name))
+    nothing_new = {"listing": listing, "raw": newest_commit("raw", feed.name), "landing": landing}
+    _write(feed, max(landing, _landing_in(note)), note.get("logs"), nothing_new)
+
+
+def nothing_new(feed: Feed, listing: str) -> Landing | None:
+    """Return the newest landing of a raw table where all of a listing is known to have landed in it; None: ask it.
+
+    A table that went back, was restored or written by anybody since has another newest commit.
+
+    Arguments:
+        listing: as it was noted.
+    """
+    noted = read_state(_note_of(feed.name)).get("nothing_new")
+    now = {"listing": listing, "raw": newest_commit("raw", feed.name)}
+    if not isinstance(noted, dict) or now["raw"] is None or {name: noted.get(name) for name in now} != now:
+        return None
+    return tuple(noted["landing"])
+
+
+def _write(feed: Feed, landing: Landing, logs: dict | None, nothing_new: dict | None = None) -> None:
+    number, landed = landing
+    note = {"number": number, "landed": landed, "logs": logs or {}}
+    _note_of(feed.name).parent.mkdir(parents=True, exist_ok=True)
+    write_whole(_note_of(feed.name), json.dumps(note | ({"nothing_new": nothing_new} if nothing_new else {})))
+
+
+def newest_landing(spark, feed: Feed, in_raw: Landing) -> Landing:
+    """Return the newest landing of a feed that raw, its note or a log knows.
+
+    A log is asked only when it has another newest commit than when it was asked last.
+
+    Arguments:
+        in_raw: the newest one of the raw table; (0, 0): it has none.
+    """
+    note = read_state(_note_of(feed.name))
+    asked = note.get("logs") if isinstance(note.get("logs"), dict) else {}
+    commits = _commits_of_logs(feed)
+    changed = [entity for entity, commit in commits.items() if asked.get(entity) != commit]
+    newest = max(in_raw, _landing_in(note), *_in_logs(spark, feed, changed, in_raw[0]))
+    if changed or newest != _landing_in(note):
+        _write(feed, newest, commits)
+    return newest
+
+
+def _commits_of_logs(feed: Feed) -> dict[str, str]:
+    prefix = f"stg_{feed.name}__"
+    models = Path(f"models/staging/{feed.name}").glob(f"{prefix}*_changes.sql")
+    entities = sorted(model.stem.removeprefix(prefix).removesuffix("_changes") for model in models)
+    commits = {entity: newest_commit("lake", f"{entity}_changes") for entity in entities}
+    return {entity: commit for entity, commit in commits.items() if commit}
+
+
+def _in_logs(spark, feed: Feed, entities: list[str], batch: int) -> list[Landing]:
+    def newest(some: list[str]) -> list:
+        parts = [NEWEST_IN_LOG.format(entity=entity, feed=feed.name, batch=batch) for entity in some]
+        return spark.sql(" union all ".join(parts)).collect()
+
+    groups = [entities[start : start + LOGS_AT_ONCE] for start in range(0, len(entities), LOGS_AT_ONCE)]
+    found = [row.newest for rows in of_each(groups, newest, "asking logs") for row in rows]
+    return [(landing.landing_batch, landing.landed) for landing in found if landing]
+
+
+def gone_back(feed: str, in_raw: Landing, newest: Landing) -> str | None:
+    """Return what to say of a raw table that lacks the newest landing of its feed; None: it has it."""
+    if newest <= in_raw:
+        return None
+    what = f"up to batch {in_raw[0]}" if in_raw[0] else "no batch"
+    files = (
+        "Files that still lie in the landing folder land again by themselves. What no longer lies there, deliver again"
+    )
+    if newest[0] == in_raw[0]:
+        what = f"another batch {in_raw[0]}"
+        files = "Logs do not judge that one: deliver its files again under other names"
+    return (
+        f"raw.{feed} has {what}, and batch {newest[0]} had landed: the table went back (was it restored, or did a "
+        f"power cut take a commit?). {files}, or take a new full load: highwater resync TABLE --from FILES"
+    )

@@ -1,0 +1,123 @@
+"""What mends the differences that a comparison has found: commands, and statements for the source. Nothing is run."""
+
+from highwater.catalog.entities import declared_columns, logged_tables
+from highwater.catalog.feeds import declared_feeds
+from highwater.databases.database import quoted as quoted_in_postgres
+from highwater.databases.database import text_in_postgres
+from highwater.databases.extract import names_of
+from highwater.spark.spark import quoted
+
+# keys that one statement names
+KEYS_IN_STATEMENT = 1000
+# behind every position
+LAST = "ffffffffffffffff"
+
+
+def repairs(spark, plan: dict, differences: str, stale: str | None, end: str | None) -> list[dict]:
+    """Return what mends each difference: its verdict, how many keys have it, why this mends it, and what to run.
+
+    Arguments:
+        plan: what the macro reconciliation_plan says of the table. differences: view of the keys that differ.
+        stale: select of the keys whose newest change was rejected. end: the sequence compared as of; None: now.
+    """
+    found = []
+    for verdict, mended_by, keys in _classes(spark, plan, differences, stale, end):
+        why, commands = _ways(spark, plan, verdict, mended_by)
+        found.append({"verdict": verdict, "keys": keys, "why": why, "run": commands})
+    return found
+
+
+def _classes(spark, plan: dict, differences: str, stale: str | None, end: str | None) -> list:
+    """Return verdict, what mends it, and number of keys; the keys are kept in the view `highwater_repairs`."""
+    names = ", ".join(map(quoted, plan["key"]))
+    if not plan["key"] or not plan["rows_of_log"] or set(plan["log_key"]) != set(plan["key"]):
+        spark.sql(f"select *, 'unknown' as `mended by` from {differences}").createOrReplaceTempView("highwater_repairs")
+    else:
+        of_log = plan["rows_of_log"].replace(plan["marks"]["position"], end or LAST)
+        parts = {
+            "{lake_part}": f"(select * from ({of_log}) left semi join {differences} using ({names}))",
+            "{export_part}": f"(select * from {plan['readable']} left semi join {differences} using ({names}))",
+        }
+        none = f"select {names} from {differences} where false"
+        rejected = f"select {names}, true as `is stale` from ({stale or none})"
+        verdicts = plan["verdicts"]
+        for mark, part in parts.items():
+            verdicts = verdicts.replace(mark, part)
+        spark.sql(
+            f"""
+            select
+                differences.*,
+                case
+                    when `row verdict` = 'duplicate_in_export' then 'export'
+                    when rejected.`is stale` then 'replay'
+                    when `row verdict` = 'duplicate_in_lake' then 'rebuild'
+                    -- where neither has it, the log and the export agree
+                    when coalesce(`log verdict`, 'equal') = 'equal' then 'rebuild'
+                    else 'source'
+                end as `mended by`
+            from {differences} as differences
+            left join (select {names}, `row verdict` as `log verdict` from ({verdicts})) as logged using ({names})
+            left join ({rejected}) as rejected using ({names})
+            """
+        ).createOrReplaceTempView("highwater_repairs")
+    return spark.sql(
+        "select `row verdict`, `mended by`, count(*) from highwater_repairs where `row verdict` <> 'in_flight' "
+        "group by `row verdict`, `mended by` order by `row verdict`, `mended by`"
+    ).collect()
+
+
+def _ways(spark, plan: dict, verdict: str, mended_by: str) -> tuple[str, list[str]]:
+    """Return why something mends a class of differences, and what is to be run."""
+    table = plan["table"]
+    if mended_by == "export":
+        return "the export has these keys twice", ["take the export again, of a table whose keys are unique"]
+    if mended_by == "rebuild":
+        return f"the log has what the export has, and {table}_merged has not", [f"highwater rebuild {table}"]
+    if mended_by == "replay":
+        return (
+            "their newest change was rejected; mend the model or declaration that rejects it first",
+            [
+                f"highwater query \"select * from rejected_changes where table_name = '{table}'\"",
+                f"highwater replay {table}",
+            ],
+        )
+    return _ways_at_the_source(spark, plan, verdict)
+
+
+def _ways_at_the_source(spark, plan: dict, verdict: str) -> tuple[str, list[str]]:
+    feeds = [(declared_feeds().get(feed), source) for feed, source in dict(logged_tables()).get(plan["table"], [])]
+    captured = [(feed, source) for feed, source in feeds if feed and feed.format == "changelog"]
+    if not captured:
+        return (
+            "the log does not have what the export has",
+            [f"deliver the table whole once more, and: highwater resync {plan['table']} --from FILE"],
+        )
+    ((feed, source),) = captured[:1]
+    if verdict == "extra_in_lake" or set(plan["sensitive"]) & set(plan["key"]):
+        again = f"highwater extract {{}}{feed.name}.{source}"
+        return "the capture has missed their change", [
+            again.format(""),
+            *map(again.format, ("--disable ", "--enable ")),
+        ]
+    return "the capture has missed their change; each statement records the rows once more", [
+        *_statements(spark, plan, names_of(feed, source).source),
+        f"highwater extract {feed.name}.{source} && highwater build --select +{plan['table']}",
+    ]
+
+
+def _statements(spark, plan: dict, source: str) -> list[str]:
+    """Return the statements that write rows of the source as they are, so that they are captured."""
+    columns, _ = declared_columns(plan["table"])
+    fields = {column.mart_name: column.field for column in columns}
+    key = [quoted_in_postgres(fields[name]) for name in plan["key"]]
+    texts = ", ".join(f"cast({quoted(name)} as string)" for name in plan["key"])
+    rows = spark.sql(
+        f"select {texts} from highwater_repairs "
+        f"where `mended by` = 'source' and `row verdict` <> 'extra_in_lake' order by {texts}"
+    ).collect()
+    literals = [f"({', '.join(map(text_in_postgres, row))})" for row in rows]
+    return [
+        f"update {source} set {key[0]} = {key[0]} where ({', '.join(key)}) in "
+        f"({', '.join(literals[first : first + KEYS_IN_STATEMENT])});"
+        for first in range(0, len(literals), KEYS_IN_STATEMENT)
+    ]

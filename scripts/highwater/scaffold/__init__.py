@@ -1,0 +1,4 @@
+"""What writes a project, its feeds and its tables, and checks what was written.
+
+Imports: runtime, formats, catalog, spark, landing.
+"""

@@ -1,0 +1,306 @@
+"""Write a table: its declaration, and the models of its layers: staging, changes, merged, mart."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from highwater.catalog.columns import Column, FoundColumns, parse_columns
+from highwater.catalog.entities import declaration_of, declared_columns, logged_tables, sources_of_logs
+from highwater.catalog.feeds import FAST_LOADER, FORMATS, declared_feeds
+from highwater.catalog.names import split_name
+from highwater.catalog.rendering import render
+from highwater.catalog.yaml_files import (
+    file_of_model,
+    in_yaml,
+    model_node,
+    setting_in_yaml,
+    value_of,
+    with_item,
+    write_entry,
+)
+from highwater.formats.formats import TABLE_IN_FOLDERS
+from highwater.runtime.errors import UsageError
+
+
+def logged_tables_text() -> str:
+    """Return the list of change logs as dbt reads it."""
+    tables = logged_tables()
+    names = {
+        in_raw: table
+        for (_, in_dbt), (_, sources) in zip(sources_of_logs(), tables, strict=True)
+        for (_, table), in_raw in zip(in_dbt, sources, strict=True)
+    }
+    return render("logged_tables.sql", tables=tables, names=names)
+
+
+def write_logged_tables() -> Path:
+    """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
+    return _write(Path("macros/operations/logged_tables.sql"), logged_tables_text())
+
+
+def add_table(
+    table: str,
+    key: str | None = None,
+    columns: str | None = None,
+    format: str | None = None,
+    settings: dict[str, str] | None = None,
+    without_key: bool = False,
+    insert_only: bool = False,
+    history: bool = False,
+    source_table: str | None = None,
+    found: FoundColumns | None = None,
+) -> list[Path]:
+    """Write the models of one table.
+
+    Arguments:
+        table: `<feed>.<table>`.
+        key: `name:type,...`, the columns that identify a row.
+        columns: `name:type,...`, the other columns.
+        format: the format of a feed that is not declared yet. settings: further settings of that feed, by name.
+        without_key: the table has none; it gets a log and nothing behind it.
+        insert_only: its keys are inserted and never change.
+        history: it gets a history of its rows; of a table that is there already, the history alone is written.
+        source_table: what the folder, the files or the records call the table, where that is another name.
+        found: its columns and its key where something else than `key` and `columns` says them.
+    Returns: the files that were written or changed.
+    Raises: UsageError when something is missing, misspelt or there already; nothing is written then.
+    """
+    feed, name = split_name(table)
+    declared = declared_feeds().get(feed)
+    if declared is None and format not in FORMATS:
+        raise UsageError(f"the feed {feed} is not declared yet; say its format with --format {'|'.join(FORMATS)}.")
+    format = declared.format if declared else format
+    system = feed.partition("_")[2]
+    log = _log_path(feed, system, name)
+    entity = log.stem.removesuffix("_changes")
+    staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
+    if history and log.exists() and not (key or columns):
+        return _add_history(system, entity)
+    source_table = _name_in_raw(source_table or name, name, feed, declared, settings)
+    source = (feed, name, format, declared, settings, source_table)
+    if _is_export(declared, settings):
+        return _add_export(source, entity, log, key or columns)
+    if staging.exists():
+        raise UsageError(f"{staging} is there already; edit it, or remove the models of {entity} first.")
+    if log.exists():
+        return _add_feed(source, entity, staging, log, key or columns)
+    if without_key and key:
+        raise UsageError("--without-key and --key exclude each other.")
+    if without_key and history:
+        raise UsageError("--without-key and --history exclude each other: rows without a key have no versions.")
+    if not (found.key if found else key) and not without_key:
+        raise UsageError(
+            "say which columns identify a row, for example --key order_id:bigint. A table that has no key can have a "
+            "log, but no merged table: --without-key."
+        )
+    if found is None:
+        every = parse_columns(",".join(filter(None, [key, columns])))
+        found = FoundColumns(every, [column.field for column in every[: len(parse_columns(key)) if key else 0]])
+    every, key_columns = found.columns, [] if without_key else found.key_columns
+    if format != "debezium-json" and (with_unit := next((column for column in every if column.unit), None)):
+        raise UsageError(
+            f"column {with_unit.field!r} has the unit {with_unit.unit!r}, but only in debezium-json may a number stand "
+            "for a time; leave the unit out."
+        )
+    declaration = Path(f"models/tables/{system}/{entity}.yml")
+    if declaration.exists():
+        raise UsageError(f"{declaration} is there already; edit it, or remove it first.")
+    values = _values(source, entity) | {
+        "columns": every,
+        "own_names": any(column.mart_name != column.name for column in every),
+        "key": [column.name for column in key_columns],
+        "mart_key": [column.mart_name for column in key_columns],
+        "insert_only": insert_only,
+    }
+    written = [_declare_source(source, every)]
+    models = [(staging, "staging"), (log, "changes")]
+    if not without_key:
+        models.append((Path(f"models/merged/{system}/{entity}_merged.sql"), "merged"))
+        models.append((Path(f"models/marts/{system}/{entity}.sql"), "mart"))
+    _write(declaration, render("table.yml", **values))
+    _describe(declaration, "staging", values)
+    if history:
+        models.append((Path(f"models/history/{system}/{entity}_history.sql"), "history"))
+        _describe(declaration, "history", values)
+    for path, template in models:
+        _write(path, render(f"{template}.sql", **values))
+    return [*written, declaration, *(path for path, _ in models), write_logged_tables()]
+
+
+def is_known(feed: str, name: str, settings: dict[str, str]) -> bool:
+    """Return whether a table of a feed, or of another feed of its system, is declared, or is to be of exports."""
+    system = feed.partition("_")[2]
+    return _is_export(declared_feeds().get(feed), settings) or any(
+        Path(f"models/changes/{system}/{entity}_changes.sql").exists() for entity in (name, f"{system}_{name}")
+    )
+
+
+def _log_path(feed: str, system: str, name: str) -> Path:
+    """Return where the log of a table of some system is, or where it can be: no two models have one name.
+
+    Raises: UsageError when another table has the names of its models.
+    """
+    there = {path.stem for folder in ("models", "snapshots") for path in Path(folder).glob("**/*.sql")}
+    there |= {path.stem for path in Path("seeds").glob("**/*.csv")}
+    for entity in (name, f"{system}_{name}"):
+        log = Path(f"models/changes/{system}/{entity}_changes.sql")
+        models = {entity, *(f"{entity}_{layer}" for layer in ("changes", "merged", "history"))}
+        if log.exists() or not (there & models or f"stg_{feed}__{entity}_changes" in there):
+            return log
+    raise UsageError(
+        f"models called {name} and {system}_{name} are there already; give the table another name, and say with "
+        "--source-table what the source calls it."
+    )
+
+
+def _name_in_raw(source_table: str, table: str, feed: str, declared, settings) -> str:
+    """Return what raw calls a table: the folder as it is, what files and records tell in lower case but for quotes.
+
+    Raises: UsageError when no folder can be called so, or another table of the feed reads these records.
+    """
+    layout = declared.layout if declared else (settings or {}).get("layout", TABLE_IN_FOLDERS)
+    if layout == TABLE_IN_FOLDERS:
+        if re.search(r"[/\x00]|^\.{1,2}$", source_table) or len(source_table.encode()) > 255:
+            raise UsageError(f"no folder can be called {source_table!r}, and folders tell the tables of {feed}.")
+    elif '"' not in source_table:
+        source_table = source_table.lower()
+    for other in declared.tables if declared else ():
+        if other != table and declared.source_table(other) == source_table:
+            raise UsageError(f"the records of {source_table!r} are those of the table {other} of {feed} already.")
+    return source_table
+
+
+def _values(source, entity) -> dict:
+    feed, table, format, declared, settings, source_table = source
+    # without supplemental logging, images carry the columns that changed
+    is_partial = "no_supplement" in {**(declared.settings if declared else {}), **(settings or {})}
+    return {
+        "feed": feed,
+        "table": table,
+        "source_table": source_table,
+        "entity": entity,
+        "format": FORMATS[format],
+        "macro": FORMATS[format].macro,
+        "partial_images": is_partial or FORMATS[format].partial_images,
+    }
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def _describe(path: Path, template: str, values: dict) -> Path:
+    """Let a declaration describe one more model."""
+    entry = render(f"{template}.yml", **values)
+    text = path.read_text()
+    models = value_of(yaml.compose(text, FAST_LOADER), "models")
+    model = yaml.load(entry, FAST_LOADER)[0]["name"]
+    write_entry(path, text, with_item(text, models, entry), lambda: model_node(path.read_text(), model), model)
+    return path
+
+
+def _declare_source(source, columns: list[Column]) -> Path:
+    feed, table, format, declared, settings, source_table = source
+    path = Path(f"models/staging/{feed}/_{feed}__sources.yml")
+    if declared and table in declared.tables:
+        return path
+    is_export = _is_export(declared, settings)
+    holds_baseline = not is_export and "changes" not in FORMATS[format].roles
+    meta = {"source_table": in_yaml(source_table)} if source_table != table else {}
+    if FORMATS[format].names_columns:
+        meta["columns"] = f"[{', '.join(in_yaml(column.field) for column in columns)}]"
+    given = {name: setting_in_yaml(value) for name, value in (settings or {}).items()}
+    opening = render(
+        "sources.yml",
+        feed=feed,
+        format=format,
+        settings=given,
+        is_export=is_export,
+        holds_baseline=holds_baseline,
+    )
+    entry = render(
+        "source_table.yml", feed=feed, table=table, source_table=source_table, meta=meta, is_export=is_export
+    )
+    _write_source(path, (path.read_text() if path.exists() else opening).rstrip("\n") + "\n" + entry, feed, table)
+    return path
+
+
+def _write_source(path: Path, text: str, feed: str, table: str) -> None:
+    """Write the declaration of a feed; what was there stays when the new one is wrong.
+
+    Raises: UsageError saying what is wrong with it.
+    """
+    before, folder_was_there = path.read_text() if path.exists() else None, path.parent.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    try:
+        if table not in declared_feeds()[feed].tables:
+            raise UsageError(
+                f"{path}: the list of tables must be the last thing in the file; the new table did not get in."
+            )
+    except UsageError:
+        path.write_text(before) if before is not None else path.unlink()
+        if not folder_was_there:
+            path.parent.rmdir()
+        raise
+
+
+def _add_feed(source, entity, staging, log, given) -> list[Path]:
+    """A further feed of a table that is there: its staging model, and its place in the change log."""
+    if given:
+        raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
+    text = log.read_text()
+    opening = re.search(rf"(?:change_log|arriving_batches)\('{entity}', \[\n", text)
+    if opening is None:
+        raise UsageError(f"{log} has no list of staging models behind change_log; add {staging.stem} by hand.")
+    columns, _ = declared_columns(entity)
+    values = _values(source, entity)
+    written = [_declare_source(source, columns), _write(staging, render("staging.sql", **values))]
+    written.append(_describe(declaration_of(entity), "staging", values))
+    log.write_text(f"{text[: opening.end()]}    ref('{staging.stem}'),\n{text[opening.end() :]}")
+    return [*written, log, write_logged_tables()]
+
+
+def _is_export(declared, settings) -> bool:
+    """Return whether a feed holds exports, as it is declared or about to be."""
+    return (settings or {}).get("role") == "export" or bool(declared and declared.role == "export")
+
+
+def _add_history(system, entity) -> list[Path]:
+    """The history of a table that is there."""
+    path = Path(f"models/history/{system}/{entity}_history.sql")
+    if path.exists():
+        raise UsageError(f"{path} is there already; edit it.")
+    columns, key = declared_columns(entity)
+    if not key:
+        raise UsageError(f"{entity} has no key, so its rows have no versions.")
+    values = {"entity": entity, "columns": columns, "key": key}
+    return [_write(path, render("history.sql", **values)), _describe(declaration_of(entity), "history", values)]
+
+
+def _add_export(source, entity, log, given) -> list[Path]:
+    """Exports of a table that is there: their staging model, and the test of the mart that compares with them."""
+    feed, table, *_ = source
+    if not log.exists():
+        raise UsageError(f"there is no table {table} of that system to compare with; add it first.")
+    if given:
+        raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
+    staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}.sql")
+    if staging.exists():
+        raise UsageError(f"{staging} is there already; edit it.")
+    mart = file_of_model(entity)
+    text = mart.read_text() if mart else ""
+    tests = value_of(model_node(text, entity), "data_tests") if mart else None
+    if tests is None:
+        raise UsageError(f"the YAML of {entity} has no data_tests, among which matches_export would stand.")
+    columns, key = declared_columns(entity)
+    by_name = {column.name: column for column in columns}
+    values = _values(source, entity) | {"mart_key": [by_name[name].mart_name for name in key]}
+    written = [_declare_source(source, columns), _write(staging, render("export.sql", **values))]
+    test = render("matches_export.yml", **values)
+    write_entry(mart, text, with_item(text, tests, test), lambda: staging.stem in mart.read_text(), test)
+    declaration = _describe(declaration_of(entity), "export", values)
+    return [*written, *dict.fromkeys([mart, declaration])]

@@ -1,0 +1,389 @@
+"""The columns of a table as its delivered files tell them: from the schema that they carry, else from their values."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+import fastavro
+import pyarrow.parquet
+from pyarrow import types
+
+from highwater.catalog.columns import FoundColumns, named_columns, what_is_wrong
+from highwater.catalog.feeds import FORMATS, Feed
+from highwater.formats import readers
+from highwater.formats.documents import NAMED_TABLE
+from highwater.formats.formats import TABLE_IN_FOLDERS
+from highwater.formats.records import CountedStream, UnreadableFile, decompressed
+from highwater.landing.landing import DeliveredFile, delivered_files
+from highwater.landing.listing import filesystem
+from highwater.runtime.errors import UsageError
+from highwater.runtime.printable import counted, printable
+
+RECORDS_AT_MOST, FILES_AT_MOST = 1000, 20
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
+MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
+WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+FRACTION = re.compile(r"-?(0|[1-9]\d*)\.\d+")
+# what DMS, Tungsten and Arcion put beside the columns of a table
+BESIDE = {"opcode", "seqno", "row_id", "commit_timestamp", "optype", "cursor", "operationcounts"}
+# Kafka Connect: Schema.Type; Debezium 3.6, "Data type mappings" of its connectors, for the names
+CONNECT = {
+    "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float32": "float", "float64": "double",
+    "boolean": "boolean", "bytes": "binary",
+}  # fmt: skip
+CONNECT_NAMES = {
+    "io.debezium.time.Date": ("date", None),
+    "org.apache.kafka.connect.data.Date": ("date", None),
+    "io.debezium.time.IsoDate": ("date", None),
+    "io.debezium.time.Timestamp": ("timestamp_ntz", "millis"),
+    "org.apache.kafka.connect.data.Timestamp": ("timestamp_ntz", "millis"),
+    "io.debezium.time.MicroTimestamp": ("timestamp_ntz", "micros"),
+    "io.debezium.time.NanoTimestamp": ("timestamp_ntz", "nanos"),
+    "io.debezium.time.IsoTimestamp": ("timestamp_ntz", None),
+    "io.debezium.time.ZonedTimestamp": ("timestamp", None),
+}
+# Avro 1.12, "Logical Types", and Datastream, "Unified types"
+AVRO = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "bigint",
+    "float": "float",
+    "double": "double",
+    "bytes": "binary",
+    "date": "date",
+    "timestamp-millis": "timestamp",
+    "timestamp-micros": "timestamp",
+    "local-timestamp-millis": "timestamp_ntz",
+    "local-timestamp-micros": "timestamp_ntz",
+}
+ARROW = [
+    (types.is_boolean, "boolean"), (types.is_int8, "tinyint"), (types.is_int16, "smallint"),
+    (types.is_uint8, "smallint"), (types.is_int32, "int"), (types.is_uint16, "int"), (types.is_int64, "bigint"),
+    (types.is_uint32, "bigint"), (types.is_uint64, "decimal(20,0)"), (types.is_float64, "double"),
+    (types.is_floating, "float"), (types.is_date, "date"), (types.is_binary, "binary"),
+    (types.is_large_binary, "binary"), (types.is_fixed_size_binary, "binary"),
+]  # fmt: skip
+
+
+@dataclass
+class Told:
+    """What the files of a table tell of its columns.
+
+    Attributes:
+        types: by field, Spark's type and the unit of its times, from a schema. values: by field, what was seen of it.
+        key: the fields of its key; none: they do not tell it. files, records: how many were read.
+        tables: what the records call their table, where folders tell it and the format's records do too.
+    """
+
+    types: dict[str, tuple[str, str | None]] = field(default_factory=dict)
+    values: dict[str, list] = field(default_factory=dict)
+    key: list[str] = field(default_factory=list)
+    tables: set[str] = field(default_factory=set)
+    files: int = 0
+    records: int = 0
+
+    def __str__(self) -> str:
+        records = counted(self.records, "record")
+        return f"the schema and {records}" if self.types else records
+
+    def of_several_tables(self) -> str | None:
+        """Return what to say where the records of one folder name several tables; None: they name one, or none."""
+        if len(self.tables) < 2:
+            return None
+        return (
+            f"its records name several tables ({printable(', '.join(sorted(self.tables)))}), and the folder tells one: "
+            "all become rows of it. Declare `layout: records` for the feed where they are several"
+        )
+
+    def see(self, row: dict) -> None:
+        """Take in one image of a row."""
+        self.records += 1
+        for name, value in row.items():
+            self.values.setdefault(name, []).append(value)
+
+
+def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str]:
+    """Return the columns of a table as its newest delivered files tell them, and what they do not tell.
+
+    Arguments:
+        feed: declared, or as it is about to be. table: what its folder, its files or its records call it.
+    Returns: the columns, with the key where the records tell it; a sentence of each thing that somebody has to look at;
+        what told the columns, in words.
+    Raises: UsageError when nothing is delivered yet, or its files do not name their columns.
+    """
+    if not FORMATS[feed.format].is_delivered:
+        raise UsageError(
+            f"{feed.format} is not delivered in files: highwater extract {feed.name}.{table} --enable declares a table."
+        )
+    told = told_of(feed, table)
+    if not told.values and not told.types:
+        where = f"{feed.root}/{feed.name}" + (f"/{table}" if feed.layout == TABLE_IN_FOLDERS else "")
+        raise UsageError(
+            f"nothing in {printable(where)} tells the columns of {printable(table)}: "
+            + ("its files do not name them" if told.records else "no record of it is delivered yet")
+            + ". Take them from the database's DDL with --ddl FILE, or say which columns identify a row and what "
+            "others there are, for example --key id:bigint --columns total:decimal(12,2)."
+        )
+    parts, notes = [], []
+    for name in {**told.types, **told.values}:
+        spark, unit = told.types.get(name, (None, None))
+        if spark is None:
+            spark, doubt = _guessed(told.values[name], FORMATS[feed.format].dialect is not None)
+            notes += [f"{printable(name)} {doubt}"] if doubt else []
+        if wrong := what_is_wrong(name, spark, None):
+            notes.append(f"{printable(name)} is left in raw: {printable(wrong[0])}")
+        else:
+            parts.append((name, spark, unit))
+    if feed.format == "debezium-json" and not told.types:
+        notes.append("its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell")
+    notes += filter(None, [told.of_several_tables()])
+    key = [name for name in told.key if name in told.values]
+    return FoundColumns(named_columns(parts), key), notes, str(told)
+
+
+def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
+    """Yield what to say of folders whose newest records name several tables, where the folder is to tell the table.
+
+    Arguments:
+        tables: of the feed, of whose files some have landed.
+    """
+    if feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
+        for table in sorted(tables):
+            if several := told_of(feed, table).of_several_tables():
+                yield f"{feed.name}.{printable(table)}: {several}"
+
+
+def told_of(feed: Feed, table: str) -> Told:
+    """Return what the newest delivered files of a table tell; files that cannot be read are left to landing."""
+    told = Told()
+    if feed.layout == TABLE_IN_FOLDERS:  # the folders of its other tables need not be listed
+        feed = replace(feed, tables=(table,), source_tables={})
+    system, _ = filesystem(feed.root)
+    for file in sorted(delivered_files(feed), key=lambda file: file.modified_at, reverse=True):
+        if file.problem or (file.table is not None and file.table != table):
+            continue
+        try:
+            before = told.records
+            for row in _rows(system, feed, file, table, told):
+                told.see(row)
+                if told.records >= RECORDS_AT_MOST:
+                    break
+            told.files += told.records > before
+        except (UnreadableFile, OSError, ValueError):  # landing says what is wrong with it
+            continue
+        if told.records >= RECORDS_AT_MOST or told.files >= FILES_AT_MOST:
+            break
+    return told
+
+
+def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> Iterator[dict]:
+    """Yield the images of rows in a file."""
+    has_schema = False
+    opened = system.open_input_file(file.path) if readers.needs_random_access(feed.options) else None
+    with opened or system.open_input_stream(file.path, compression=None) as stream:
+        for batch in readers.read(stream if opened else CountedStream(stream), feed.options):
+            for record in batch.to_pylist():
+                if record["problem"] or (feed.options.table_in_records and record["source_table"] != table):
+                    continue
+                fields = dict(record["fields"] or ())
+                if feed.options.dialect and not feed.options.dialect.header:
+                    told.records += 1
+                    return
+                if feed.options.dialect or readers.needs_random_access(feed.options):
+                    row = _own(feed, fields)
+                else:
+                    row = _image(feed, fields.get("document") or record["record"], told)
+                if row and not has_schema:
+                    _read_schema(system, feed, file, told)
+                    has_schema = True
+                if row:
+                    yield row
+
+
+def _image(feed: Feed, text: str | bytes, told: Told) -> dict | None:
+    """Return the image of a row in a document; None where there is none, or nothing can be made of it."""
+    try:
+        document = json.loads(text, parse_float=Decimal)
+        row = IMAGES[feed.format](document, told)
+    except (ValueError, RecursionError):  # landing and staging say what is wrong with it
+        return None
+    if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
+        _, named = NAMED_TABLE[feed.format](document)
+        told.tables |= {named} if isinstance(named, str) else set()
+    return row if isinstance(row, dict) else None
+
+
+def _own(feed: Feed, fields: dict) -> dict:
+    """Return the columns of a table out of the fields of a row in a delimited or Parquet file."""
+    settings, is_dms = feed.settings, feed.format.startswith("dms")
+    beside = {settings.get("sequence_column"), settings.get("timestamp_column")} if is_dms else set()
+    beside |= {"Op"} if is_dms and next(iter(fields), None) == "Op" else set()
+    beside |= {*settings.get("columns", BESIDE)} if feed.format in ("tungsten-csv", "arcion-csv") else set()
+    before = settings.get("before_prefix", "BI_") if is_dms else None
+    return {
+        name: value
+        for name, value in fields.items()
+        if name not in beside and not (before and name.startswith(before) and name.removeprefix(before) in fields)
+    }
+
+
+def _datastream(document: dict, told: Told) -> dict | None:
+    metadata = document.get("source_metadata")
+    keys = metadata.get("primary_keys") if isinstance(metadata, dict) else None
+    told.key = [name for name in keys if isinstance(name, str)] if isinstance(keys, list) else told.key
+    return document.get("payload")
+
+
+def _datastream_row(document: dict, told: Told) -> dict:
+    return {name: value for name, value in document.items() if name != "datastream_metadata"}
+
+
+def _debezium(document: dict, told: Told) -> dict | None:
+    payload = document
+    if document.keys() <= {"schema", "payload"} and isinstance(document.get("payload"), dict):
+        payload = document["payload"]
+        told.types |= _types_of_connect(document.get("schema"))
+    if "op" in payload and payload.keys() & {"before", "after", "source"}:
+        return payload.get("after") or payload.get("before")
+    return {name: value for name, value in payload.items() if not name.startswith("__")}
+
+
+def _types_of_connect(schema) -> dict[str, tuple[str, str | None]]:
+    """Return the types of the columns in a schema of Kafka Connect, of a row or of Debezium's envelope around it."""
+    fields = _fields_of_connect(schema)
+    row = next((each for each in fields if each["field"] == "after" and each.get("type") == "struct"), None)
+    columns = _fields_of_connect(row) if row else fields
+    return {each["field"]: _type_of_connect(each) for each in columns if not each["field"].startswith("__")}
+
+
+def _fields_of_connect(schema) -> list[dict]:
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    return [
+        each
+        for each in (fields if isinstance(fields, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("field"), str)
+    ]
+
+
+def _type_of_connect(column: dict) -> tuple[str, str | None]:
+    name, parameters = str(column.get("name")), column.get("parameters")
+    if name == "org.apache.kafka.connect.data.Decimal":
+        told = parameters if isinstance(parameters, dict) else {}
+        return _decimal(told.get("connect.decimal.precision", 38), told.get("scale", 0)), None
+    if name in CONNECT_NAMES:
+        return CONNECT_NAMES[name]
+    # times of day and durations are texts or numbers as they stand
+    is_time = name.startswith("io.debezium.time.")
+    return "string" if is_time else CONNECT.get(str(column.get("type")), "string"), None
+
+
+def _decimal(precision, scale) -> str:
+    try:
+        digits, behind = int(precision), max(int(scale), 0)
+    except (TypeError, ValueError):
+        return "string"
+    return f"decimal({max(digits, behind, 1)},{behind})" if max(digits, behind) <= 38 else "string"
+
+
+def _arcion(document: dict, told: Told) -> dict | None:
+    return document.get("after") or document.get("before")
+
+
+IMAGES = {
+    "datastream-json": _datastream_row,
+    "datastream-gcs-json": _datastream,
+    "datastream-avro": _datastream,
+    "debezium-json": _debezium,
+    "arcion-json": _arcion,
+}
+
+
+def _read_schema(system, feed: Feed, file: DeliveredFile, told: Told) -> None:
+    """Take in the schema that a file carries, where its format has one: the first, which is the newest, holds."""
+    if readers.needs_random_access(feed.options):
+        with system.open_input_file(file.path) as opened:
+            schema = pyarrow.parquet.ParquetFile(opened, coerce_int96_timestamp_unit="us").schema_arrow
+        found = {column.name: (_type_of_arrow(column.type), None) for column in schema}
+        told.types = {**{name: found[name] for name in _own(feed, found)}, **told.types}
+    elif feed.format == "datastream-avro":
+        with system.open_input_stream(file.path, compression=None) as opened:
+            schema = fastavro.reader(decompressed(CountedStream(opened))).writer_schema
+        payload = next((each for each in schema.get("fields", ()) if each["name"] == "payload"), None)
+        row = _without_null(payload["type"]) if payload else {}
+        columns = row.get("fields", ()) if isinstance(row, dict) else ()
+        told.types = {**{each["name"]: (_type_of_avro(each["type"]), None) for each in columns}, **told.types}
+
+
+def _type_of_arrow(kind) -> str:
+    if types.is_decimal(kind):
+        return _decimal(kind.precision, kind.scale)
+    if types.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    return next((spark for is_kind, spark in ARROW if is_kind(kind)), "string")
+
+
+def _without_null(kind):
+    others = [each for each in kind if each != "null"] if isinstance(kind, list) else [kind]
+    return others[0] if len(others) == 1 else "string"
+
+
+def _type_of_avro(kind) -> str:
+    kind = _without_null(kind)
+    if not isinstance(kind, dict):
+        return AVRO.get(kind, "string")
+    if kind.get("logicalType") == "decimal":
+        return _decimal(kind["precision"], kind.get("scale", 0))
+    if kind.get("type") == "record":
+        return "timestamp" if [each["name"] for each in kind["fields"]] == ["timestamp", "offset"] else "string"
+    if isinstance(kind.get("type"), dict | list):
+        return _type_of_avro(kind["type"])
+    if "logicalType" in kind:  # times of day and intervals are texts
+        return AVRO.get(kind["logicalType"], "string")
+    return AVRO.get(kind["type"], "string")
+
+
+def _guessed(values: list, all_texts: bool) -> tuple[str, str | None]:
+    """Return the type that holds all of some values, and what cannot be told from them.
+
+    Arguments:
+        all_texts: the format writes every value as text.
+    """
+    there = [value for value in values if value is not None]
+    if not there:
+        return "string", "has no value in these records; it is declared as string"
+    if all(isinstance(value, bool) for value in there):
+        return "boolean", None
+    if all(isinstance(value, int | Decimal) and not isinstance(value, bool) for value in there):
+        return _number(there)
+    if not all(isinstance(value, str) for value in there):
+        kinds = {type(value) for value in there} - {dict, list}
+        mixed = "holds values of several kinds, numbers and texts for example; it is declared as string"
+        return "string", mixed if len(kinds) > 1 and str in kinds else None
+    if all(map(DATE.fullmatch, there)):
+        return "date", None
+    moments = [MOMENT.fullmatch(value) for value in there]
+    if all(moments):
+        doubt = "has times at midnight only, so it may be a date" if all(map(MIDNIGHT.search, there)) else None
+        return "timestamp" if all(each["zone"] for each in moments) else "timestamp_ntz", doubt
+    if all(WHOLE.fullmatch(value) or FRACTION.fullmatch(value) for value in there):
+        if all_texts:
+            return _number([Decimal(value) for value in there])
+        return "string", "holds numbers as texts; it is declared as string: --columns name:decimal(p,s) makes it one"
+    return "string", None
+
+
+def _number(values: list) -> tuple[str, str | None]:
+    exact = [Decimal(value) for value in values]
+    scale = max(0, *(-value.as_tuple().exponent for value in exact))
+    digits = max(len(value.as_tuple().digits) + max(value.as_tuple().exponent, 0) for value in exact)
+    if not scale and max(map(abs, exact)) < 2**63:
+        return "bigint", None
+    if max(digits, scale) > 38:
+        return "string", f"has up to {max(digits, scale)} digits, more than a decimal holds; it is declared as string"
+    return (
+        f"decimal(38,{scale})",
+        f"has at most {scale} digits behind the point in these records; the source may have more",
+    )

@@ -1,0 +1,53 @@
+"""What somebody says of a feed on the command line, before a table of it is declared."""
+
+from highwater.catalog.feeds import FORMATS, NAME, Feed, declared_feeds, feed_of_settings
+from highwater.catalog.tables import named
+from highwater.catalog.yaml_files import as_yaml_reads_it
+from highwater.runtime.errors import UsageError
+
+
+def check_feed(feed: str, format: str | None, settings: dict[str, str]) -> None:
+    """Check the name of a feed, and its format and settings as they were typed, before anything is written.
+
+    Raises: UsageError naming the first thing that is wrong, and what it may be.
+    """
+    if "." in feed:
+        raise UsageError(f"{feed!r} is a table; all tables are added to its feed, and one with: highwater add-table")
+    if not NAME.fullmatch(feed) or "_" not in feed or "__" in feed:
+        raise UsageError(
+            f"{feed!r} is no name of a feed: <vendor>_<system> in lower-case letters, digits and _, "
+            "for example debezium_shop."
+        )
+    feeds = declared_feeds()
+    typed = {name: as_yaml_reads_it(value) for name, value in settings.items()}
+    if declared := feeds.get(feed):
+        for name, value in (typed | ({"format": format} if format else {})).items():
+            if declared.settings.get(name) != value:
+                raise UsageError(
+                    f"the feed {feed} is declared already, with {name} {declared.settings.get(name)!r}, not {value!r}. "
+                    f"Edit its settings in models/staging/{feed}/, or leave --format and --setting out."
+                )
+        return
+    if format is None:
+        raise UsageError(
+            f"the feed {feed} is not declared yet; say its format with --format {'|'.join(FORMATS)}. "
+            f"Declared are: {named([*feeds]) or 'none'}."
+        )
+    if format not in FORMATS:
+        raise UsageError(f"--format is {format!r}; it must be one of: {', '.join(FORMATS)}.")
+    given_feed(feed, format, settings, {})
+
+
+def given_feed(feed: str, format: str | None, settings: dict[str, str], tables: dict[str, str]) -> Feed:
+    """Return a feed as it is declared, or as it is about to be, with these tables alone.
+
+    Arguments:
+        format, settings: as they were typed, of a feed that is not declared. tables: what raw calls them, by name.
+    Raises: UsageError naming the setting, its value and what is allowed.
+    """
+    if declared := declared_feeds().get(feed):
+        given = declared.settings
+    else:
+        role = {} if "changes" in FORMATS[format].roles else {"role": "baseline"}
+        given = {"format": format} | role | {name: as_yaml_reads_it(value) for name, value in settings.items()}
+    return feed_of_settings(f"the feed {feed}", feed, given, tables)

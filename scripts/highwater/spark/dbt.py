@@ -1,0 +1,220 @@
+"""dbt in this process, on the session that landing uses too."""
+
+import contextlib
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from highwater.catalog.entities import column_in_other_letters, declaration_of
+from highwater.catalog.yaml_files import in_yaml
+from highwater.runtime.faults import java_has_ended, masked, without_trace, write_down
+from highwater.runtime.printable import ShownStream, printable
+from highwater.spark import progress, untold
+from highwater.spark.spark import session
+
+WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
+
+# Unit tests and tests of macros are about the project; `make test` runs them, and they cost seconds in every build.
+WITHOUT_UNIT_TESTS = ["--exclude-resource-types", "unit_test"]
+TESTS_OF_MACROS = "tests/macros"
+
+# what the logs of this process have said of tables that wait for a declaration, by table
+waiting: dict[str, str] = {}
+# the first batch of each log that they appended, by table
+appended: dict[str, int] = {}
+# kinds of news (see untold) that the command tells of at its end, beside the fields of which each run of dbt does
+telling: list[str] = []
+# how many applied changes it has left pending, by table
+pending: dict[str, int] = {}
+# whether the ledger has been built behind the logs
+recorded: list[str] = []
+
+
+def without_tests_of_macros() -> list[str]:
+    """Return the arguments of dbt that leave the tests of macros out, where the project has some."""
+    return ["--exclude", f"path:{TESTS_OF_MACROS}"] if Path(TESTS_OF_MACROS).is_dir() else []
+
+
+def checks_of_data_only() -> list[str]:
+    """Return the arguments of dbt that leave out what tests the project and not its data."""
+    return [*WITHOUT_UNIT_TESTS, *without_tests_of_macros()]
+
+
+def begin(is_same: bool, tells_rejected: bool = False) -> None:
+    """Forget what earlier invocations of this process have said.
+
+    Arguments:
+        is_same: the project is that of the last build; a macro asks (spark__create_view_as).
+        tells_rejected: the command tells what was rejected, also of what a build appended that did not come to it.
+    """
+    os.environ["HIGHWATER_PROJECT"] = "as it was" if is_same else "changed"
+    for heard in (waiting, appended, pending, recorded, telling):
+        heard.clear()
+    if tells_rejected:
+        telling.append("rejected")
+        # a table may have been removed since
+        declared = {path.stem.removesuffix("_changes") for path in Path("models/changes").glob("*/*_changes.sql")}
+        appended.update({name: batch for name, batch in untold.untold("rejected").items() if name in declared})
+
+
+def hear(event) -> None:
+    """Keep what macros say by dbt's events: tables wait, append a batch, leave changes pending; the ledger is built.
+
+    From the first event of an invocation on, the terminal gets reasons in place of traces.
+    """
+    if event.info.name == "MainReportVersion":
+        _shorten_what_is_printed()
+    if progress.current():
+        progress.current().hear(event)
+    said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) waits: ", event.data.msg)
+    if said:
+        waiting[said[1]] = event.data.msg
+    if event.info.name != "JinjaLogDebug":
+        return
+    if said := re.fullmatch(r"(\w+) appends batch (\d+) of its log, behind (\{.*\})", event.data.msg):
+        appended.setdefault(said[1], int(said[2]))
+        _note_news(said[1], int(said[2]), json.loads(said[3]))
+    if said := re.fullmatch(r"(\w+) leaves (\d+) changes pending", event.data.msg):
+        pending[said[1]] = int(said[2])
+    if event.data.msg == "the ledger has what the logs have":
+        recorded.append(event.data.msg)
+
+
+def _note_news(entity: str, log_batch: int, marks: dict[str, int]) -> None:
+    """Note what is to be told of a batch that a log appends, before it is there: no kill comes between.
+
+    Arguments:
+        marks: by feed, the landing batch above which it takes records in.
+    """
+    news = {"fields": {f"{entity} {feed}": mark for feed, mark in marks.items()}}
+    untold.note(**news, **{kind: {entity: log_batch} for kind in telling})
+
+
+def _shorten_what_is_printed() -> None:
+    """Let dbt print the reason of an error and not Java's trace, which goes to the log of the lake; see faults."""
+    from dbt_common.events.event_manager_client import get_event_manager
+
+    for logger in get_event_manager().loggers:
+        logger.scrubber = _masking(logger.scrubber)
+        if logger.name == "stdout_log":
+            logger.scrubber = _shortening(logger.scrubber)
+            logger.filter = _without_stacks(logger.filter)
+
+
+def _masking(scrubber):
+    return lambda text: masked(scrubber(text))
+
+
+def _shortening(scrubber):
+    def shortened(text: str) -> str:
+        short = without_trace(text)
+        if short != text:
+            write_down("dbt says", text)
+        return scrubber(short)
+
+    return shortened
+
+
+def _without_stacks(passes):
+    return lambda event: event.info.name != "MainStackTrace" and passes(event)
+
+
+def set_defaults() -> None:
+    """Set dbt's environment where the user has not: the project's profile, and dbt-expectations if it is here."""
+    os.environ.setdefault("DBT_PROFILES_DIR", "profiles")
+    os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
+    os.environ.setdefault("DBT_USE_COLORS", str(sys.stdout.isatty()))
+    if "HIGHWATER_DBT_EXPECTATIONS" not in os.environ and Path("dbt_packages/dbt_expectations").exists():
+        os.environ["HIGHWATER_DBT_EXPECTATIONS"] = "installed"
+
+
+def run(arguments: list[str]) -> int:
+    """Run one dbt command.
+
+    Arguments:
+        arguments: as typed behind `dbt`.
+    Returns: 0 done, 1 a model or test failed, 2 dbt could not do it and has said so.
+    Raises: what dbt did not foresee, a full disk or a signal for example.
+    """
+    from dbt.cli.main import dbtRunner
+    from dbt_common.exceptions import DbtBaseException
+
+    set_defaults()
+    untold.tell_macros()
+    if progress.current():
+        arguments = ["--quiet", *arguments]
+    with contextlib.redirect_stdout(ShownStream(sys.stdout)):
+        result = dbtRunner(callbacks=[hear]).invoke(arguments)
+    if result.exception is not None:
+        if not isinstance(result.exception, DbtBaseException):
+            raise result.exception
+        return 2
+    if not result.success and java_has_ended():
+        raise RuntimeError("dbt could not go on")
+    if "docs" in arguments and "generate" in arguments:
+        close_static_page(Path(os.environ.get("DBT_TARGET_PATH", "target")))
+    for row in failing_rows(result, "has_declared_fields"):
+        message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
+        click.echo(printable(message), err=True)
+    untold.told("fields", _with_fields_told(result))
+    return 0 if result.success else 1
+
+
+def _with_fields_told(result) -> list[str]:
+    """Return the tables and feeds whose test has_declared_fields has ended and keeps nothing from being built."""
+    runs = getattr(result.result, "results", None) or []
+    tests = [(run, getattr(getattr(run, "node", None), "test_metadata", None)) for run in runs]
+    return [
+        f"{metadata.kwargs.get('entity')} {metadata.kwargs.get('feed')}"
+        for run, metadata in tests
+        if metadata and metadata.name == "has_declared_fields" and str(run.status) in ("pass", "warn")
+    ]
+
+
+def close_static_page(target: Path) -> None:
+    """Keep the data of the docs in one file from ending the script that they stand in: no name is read as HTML.
+
+    Arguments:
+        target: the folder that dbt has written to; without the page nothing is done.
+    """
+    page = target / "static_index.html"
+    if not page.exists():
+        return
+    html = page.read_text()
+    for data in ((target / name).read_text() for name in ("manifest.json", "catalog.json")):
+        html = html.replace(data, data.replace("<", "\\u003c"))
+    page.write_text(html)
+
+
+def failing_rows(result, test: str):
+    """Yield the rows that a generic test found, each with the `entity` that the test was declared for.
+
+    Arguments:
+        result: what dbtRunner returned. test: name of the generic test.
+    """
+    for run in getattr(result.result, "results", None) or []:
+        metadata = getattr(getattr(run, "node", None), "test_metadata", None)
+        if metadata and metadata.name == test and run.failures:
+            for row in session().sql(run.node.compiled_code).collect():
+                yield row.asDict() | {"entity": metadata.kwargs.get("entity")}
+
+
+def _where(row: dict) -> str:
+    if not row["records"]:
+        return ""
+    noun = "record" if row["records"] == 1 else "records"
+    return f" ({row['records']:,} {noun}, the first in line {row['first_line']})"
+
+
+def _what_to_do(row: dict) -> str:
+    column = column_in_other_letters(row["entity"], row["field"])
+    if column is None or not row["records"]:
+        return ""
+    return (
+        f" {column.field} is: in {declaration_of(row['entity']).name}, give the column {column.name} "
+        f"config: {{meta: {{field: {in_yaml(row['field'])}}}}}, then: highwater replay {row['entity']}"
+    )

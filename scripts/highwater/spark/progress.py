@@ -1,0 +1,142 @@
+"""What a build shows in place of dbt's log: a bar where a person is watching, and a line a table elsewhere."""
+
+import contextlib
+import re
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+import click
+
+from highwater.catalog.tables import SECONDS_OF_SILENCE
+
+RESULTS = {"LogModelResult", "LogSeedResult", "LogSnapshotResult", "LogTestResult", "LogNodeResult"}
+EXPORT = re.compile(r"stg_exports_\w+")
+STAGING = re.compile(r"stg_\w+?__(\w+)_changes")
+HOW_FAR = re.compile(r"\w+: \d+ of \d+ gathered")
+LAYERS = {"_changes": "log", "_merged": "base", "": "view", "_history": "history"}
+PROBLEMS = {"warn": "warning", "error": "error", "fail": "failed test", "skipped": "left out"}
+
+
+class Progress:
+    """What has been heard of a build, and shown of it.
+
+    Attributes:
+        tables: the entities of the project. A line tells of each when its view is built.
+        bar: of rich, where a person is watching; it is told how many of dbt's nodes are done.
+    """
+
+    def __init__(self, tables: Iterable[str], bar=None):
+        self.layers = {f"{table}{suffix}": (table, layer) for table in tables for suffix, layer in LAYERS.items()}
+        self.bar, self.task = bar, None
+        self.seconds, self.ended = defaultdict(dict), Counter()
+        self.began = self.said = time.monotonic()
+        self.lock = threading.Lock()
+
+    def hear(self, event) -> None:
+        """Take in an event of dbt's, which come from several threads."""
+        with self.lock:
+            if event.info.name == "MainReportVersion" and self.task is not None:
+                self.bar.remove_task(self.task)
+                self.task = None
+            elif event.info.name == "LogStartLine":
+                self._show(event.data.node_info.node_name, event.data.total)
+            elif event.info.name in RESULTS:
+                self._count(event.data.node_info, event.data)
+            elif event.info.name == "SkippingDetails":
+                self.ended["skipped"] += 1
+            elif event.info.level == "warn" or self._is_worth_a_line(event.info):
+                self._say(event.info.msg)
+
+    def _show(self, name: str, total: int) -> None:
+        if self.bar is None:
+            return
+        if self.task is None:
+            self.task = self.bar.add_task("", total=total)
+        self.bar.update(self.task, description=name, total=total)
+
+    def _count(self, node, data) -> None:
+        status = str(data.status).lower()
+        kind = "test" if node.resource_type in ("test", "unit_test") else "model"
+        self.ended[status if status in PROBLEMS else kind] += 1
+        if self.bar is not None:
+            self.bar.advance(self.task)
+        elif kind == "model" and status not in PROBLEMS:
+            self._tell(node.node_name, data.execution_time)
+
+    def _tell(self, name: str, seconds: float) -> None:
+        if EXPORT.fullmatch(name):
+            return
+        staging = STAGING.fullmatch(name)
+        table, layer = self.layers.get(name) or ((staging[1], "staging") if staging else (name, "built"))
+        self.seconds[table][layer] = self.seconds[table].get(layer, 0) + seconds
+        if layer in ("view", "built"):
+            self._say(_line(table, self.seconds.pop(table)))
+
+    def _is_worth_a_line(self, info) -> bool:
+        """Return whether a macro says something; how far it has come, only when nothing was said for a while."""
+        is_told = info.name == "JinjaLogInfo"
+        return is_told and (not HOW_FAR.fullmatch(info.msg) or time.monotonic() - self.said > SECONDS_OF_SILENCE)
+
+    def _say(self, text: str) -> None:
+        self.said = time.monotonic()
+        click.echo(text.rstrip("\n"))
+
+    def end(self) -> None:
+        """Tell of tables whose view was not built, and how it all ended."""
+        for table, seconds in self.seconds.items():
+            self._say(_line(table, seconds))
+        self.seconds.clear()
+        done = f"{_counted(self.ended['model'], 'model')} built, {_counted(self.ended['test'], 'test')} passed"
+        problems = [
+            f", {_counted(self.ended[status], word)}" for status, word in PROBLEMS.items() if self.ended[status]
+        ]
+        self._say(f"{done}{''.join(problems)}, in {time.monotonic() - self.began:.0f} s")
+
+
+def _line(table: str, seconds: dict[str, float]) -> str:
+    return f"{table}: " + ", ".join(f"{layer} {spent:.1f} s" for layer, spent in seconds.items())
+
+
+def _counted(number: int, noun: str) -> str:
+    plural = noun if noun == "left out" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+_current: list[Progress] = []
+
+
+def current() -> Progress | None:
+    """Return what the build that is under way shows; None: dbt's own log."""
+    return _current[-1] if _current else None
+
+
+@contextlib.contextmanager
+def shown(tables: Iterable[str]) -> Iterator[None]:
+    """Show the progress of what dbt does meanwhile, in place of its log; errors are dbt's own words all the same.
+
+    Arguments:
+        tables: the entities of the project.
+    """
+    with _bar() as bar:
+        _current.append(Progress(tables, bar))
+        try:
+            yield
+        finally:
+            _current.pop().end()
+
+
+@contextlib.contextmanager
+def _bar():
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield bar

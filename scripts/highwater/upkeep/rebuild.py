@@ -1,0 +1,189 @@
+"""Rebuild a merged table from its log, or both from raw."""
+
+import json
+from pathlib import Path
+
+from highwater.catalog.entities import logged_tables, publish_groups, settings_of
+from highwater.catalog.feeds import sql_text
+from highwater.catalog.pending import log_went_back, merged_table, size_of
+from highwater.catalog.tables import LISTS, count_anew, tables_in
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.runtime.project import require_space
+from highwater.spark import dbt
+
+
+def rebuild(spark, table: str) -> str:
+    """Write the merged table of an entity again from its log, swapped in by one commit.
+
+    Arguments:
+        table: the entity, for example `customers`.
+    Returns: a sentence with the number of rows.
+    Raises: UsageError when there is no such entity or nothing has been built yet; CheckError when dbt fails.
+    """
+    merged = merged_table(spark, table)
+    _refuse_older_log(spark, table)
+    require_space(size_of(spark, f"lake.{merged}"), f"rebuilding {table}")
+    status = dbt.run(["run-operation", "highwater.rebuild_merged", "--args", f"{{entity: {table}}}", "--quiet"])
+    if status:
+        raise CheckError(f"{merged} was not rebuilt; it is as it was.")
+    rows = spark.table(f"lake.{merged}").count()
+    return f"{merged}: {rows:,} keys, rebuilt from {table}_changes."
+
+
+def _refuse_older_log(spark, table: str) -> None:
+    """Refuse to make a merged table from a log that lacks what it has taken in."""
+    question = "select max(log_batch) from lake.`{table}_{layer}`"
+    in_log = spark.sql(question.format(table=table, layer="changes")).first()[0]
+    try:
+        taken_in = spark.sql(question.format(table=table, layer="merged")).first()[0]
+    except Exception:  # it is damaged, and is made anew for that
+        return
+    if said := log_went_back(table, in_log, taken_in):
+        raise UsageError(f"{said}. Nothing was changed.")
+
+
+# What the log has of a feed and raw no longer: a record is known by file and line. One that was lost has landed again
+# when a later batch has it too, and was judged as the same change; another content of the file is another record.
+LOST = """
+    select count(*) as records, min(landed_at) as first, max(landed_at) as last
+    from lake.`{entity}_changes` as log
+    where
+        feed = '{feed}'
+        and not is_derived
+        and not exists (
+            select 1
+            from raw.{feed} as raw
+            where
+                raw.entry = 'record'
+                and raw.source_table = {table}
+                and raw.landing_batch <= log.landing_batch
+                and raw.source_file <=> log.source_file
+                and raw.source_line <=> log.source_line
+        )
+        and not exists (
+            select 1
+            from lake.`{entity}_changes` as again
+            inner join raw.{feed} as raw
+                on
+                    raw.entry = 'record'
+                    and raw.source_table = {table}
+                    and raw.landing_batch = again.landing_batch
+                    and raw.source_file <=> again.source_file
+                    and raw.source_line <=> again.source_line
+            where
+                again.feed = '{feed}'
+                and not again.is_derived
+                and again.source_file <=> log.source_file
+                and again.source_line <=> log.source_line
+                and again.change_hash <=> log.change_hash
+        )
+"""
+KEPT_PROPERTIES = ("delta.dataSkippingStatsColumns", "delta.enableTypeWidening", "delta.enableDeletionVectors")
+
+
+def rebuild_from_raw(spark, table: str) -> str:
+    """Judge the raw records of an entity again with today's models: a new log, a new merged table, a new history.
+
+    The new log is made beside the old one, from the batches that the old one has, and takes its place by one commit;
+    then the merged table, the history and the ledger follow. Readers of the table see its old rows until the commit of
+    the merged table. The old log is an older version of the table until `highwater vacuum`. Killed anywhere, run again.
+
+    Arguments:
+        table: the entity, for example `customers`.
+    Returns: sentences with the numbers of records and rows, and the version that holds the old log.
+    Raises: UsageError when there is no such entity, nothing has been built yet, raw no longer has what the log has,
+        or changes of a publish group are held; CheckError when dbt fails or a full load waits.
+    """
+    log = f"lake.`{table}_changes`"
+    if not spark.catalog.tableExists(log):
+        raise UsageError(f"the log of {table} has not been built yet; run: highwater build")
+    sources = dict(logged_tables())[table]
+    _refuse_loss(spark, table, sources)
+    if settings_of(table).get("key"):
+        merged_table(spark, table)
+        _refuse_older_log(spark, table)
+    _refuse_held(spark, table)
+    built = spark.sql(f"select feed, max(landing_batch) as batch, max(log_batch) as log_batch from {log} group by feed")
+    marks = {row.feed: row for row in built.collect()}
+    if not marks:
+        raise UsageError(f"the log of {table} is empty, so there is nothing to judge again; run: highwater build")
+    upto = {feed: marks[feed].batch if feed in marks else 0 for feed, _ in sources}
+    newest = max(row.log_batch for row in marks.values())
+    require_space(size_of(spark, log), f"rebuilding {table}")
+    _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
+    old = spark.sql(f"describe history {log} limit 1").first()["version"]
+    records = _swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
+    said = [f"{table}_changes: {records:,} changes, judged again from raw; the log as it was is its version {old}."]
+    if settings_of(table).get("key"):
+        said.append(rebuild(spark, table))
+    _follow(spark, table, [feed for feed, _ in sources])
+    spark.sql(f"drop table if exists lake_rebuilt.`{table}_changes`")
+    return "\n".join(said)
+
+
+def _refuse_loss(spark, table: str, sources) -> None:
+    for feed, source_table in sources:
+        lost = spark.sql(LOST.format(entity=table, feed=feed, table=sql_text(source_table))).first()
+        if lost.records:
+            raise UsageError(
+                f"raw.{feed} no longer has {lost.records:,} of the records that the log of {table} has, landed from "
+                f"{lost.first:%Y-%m-%d %H:%M} to {lost.last:%Y-%m-%d %H:%M} UTC: they were dropped (retention_days of "
+                "the feed), or raw went back. A log made from raw would lack them, and the rows that stand on them. "
+                "Nothing was changed. Files that still lie in the landing folder land again, and are judged, by: "
+                f"highwater build. A new full load mends the rows: highwater resync {table} --from FILES"
+            )
+
+
+def _refuse_held(spark, table: str) -> None:
+    """Refuse a table of a publish group that has changes which readers may not see yet."""
+    for group, entities in publish_groups().items():
+        publications = f"lake.{group}_publications"
+        if table not in entities or not spark.catalog.tableExists(publications):
+            continue
+        held = spark.sql(
+            f"select (select max(log_batch) from lake.`{table}_changes`) > "
+            f"(select max_by(log_batches, publication)['{table}'] from {publications})"
+        ).first()[0]
+        if held:
+            raise UsageError(f"{table} has changes that {group} has not published yet; run: highwater build")
+
+
+def _make_new_log(spark, table: str, rebuilt: dict) -> None:
+    """Make the log anew in the schema `lake_rebuilt`, from the same batches as the old one."""
+    new = f"lake_rebuilt.`{table}_changes`"
+    if spark.catalog.tableExists(new):
+        spark.sql(f"drop table {new}")
+    if dbt.run(["run", "--select", f"stg_*__{table}_changes", "--quiet"]):
+        raise CheckError(f"the staging models of {table} could not be built; nothing was changed.")
+    dbt.waiting.pop(table, None)
+    variables = json.dumps({"rebuilt": rebuilt})
+    if dbt.run(["run", "--select", f"{table}_changes", "--vars", variables, "--quiet"]):
+        raise CheckError(f"the new log of {table} could not be made; nothing was changed.")
+    if table in dbt.waiting:
+        raise CheckError(f"{dbt.waiting[table]}\nNothing was changed. Then run the command again.")
+
+
+def _swap_in(spark, log: str, new: str) -> int:
+    """Put the rows of the new log into the place of the old ones by one commit; return how many there are."""
+    columns = spark.table(new).columns
+    if sorted(spark.table(log).dtypes) == sorted(spark.table(new).dtypes):
+        spark.sql(f"insert overwrite {log} by name select * from {new}")
+    else:
+        properties = dict(spark.sql(f"show tblproperties {log}").collect())
+        kept = ", ".join(f"'{name}' = '{properties[name]}'" for name in KEPT_PROPERTIES if name in properties)
+        spark.sql(
+            f"create or replace table {log} using delta {f'tblproperties ({kept})' * bool(kept)} "
+            f"as select {', '.join(f'`{name}`' for name in columns)} from {new}"
+        )
+    return spark.table(log).count()
+
+
+def _follow(spark, table: str, feeds: list[str]) -> None:
+    """Make what is derived from the log of a table anew: its history, its rows of the ledger and of the lists."""
+    has_history = list(Path("models/history").glob(f"*/{table}_history.sql"))
+    if has_history and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
+        raise CheckError(f"the history of {table} could not be made anew; run the command again.")
+    count_anew(spark, table, feeds)
+    listed = sorted(({"ledger"} | set(LISTS)) & tables_in(spark, "lake"))
+    if dbt.run(["run", "--select", table, *listed, "--quiet"]):
+        raise CheckError(f"what is derived from the log of {table} could not be made anew; run: highwater build")

@@ -1,0 +1,105 @@
+"""What a lake is left with by a power cut or the loss of its metastore: found at each start, before anything is
+written, and mended by `highwater recover`.
+"""
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+from highwater.builds import last_build
+from highwater.catalog.feeds import sql_text
+from highwater.runtime import faults
+from highwater.runtime.project import lake
+from highwater.spark.lake_tables import (
+    COMMIT,
+    FIRST,
+    OF_VERSION,
+    folders_of_tables,
+    half_files,
+    newest_commit_in,
+    unknown_tables,
+)
+from highwater.spark.places import in_metastore, rows_of
+from highwater.spark.spark import METASTORE
+
+REGISTERED = """
+    select TBL_ID, NAME, TBL_NAME from APP.TBLS inner join APP.DBS on TBLS.DB_ID = DBS.DB_ID
+    where TBL_TYPE = 'EXTERNAL_TABLE'
+"""
+# As tables are that Spark has placed itself: dropping one removes its files. Of others it tells Hive another folder.
+MANAGED = [
+    "update APP.SDS set LOCATION = (select cast(PARAM_VALUE as varchar(4000)) from APP.SERDE_PARAMS "
+    "where SERDE_PARAMS.SERDE_ID = SDS.SERDE_ID and PARAM_KEY = 'path') "
+    "where SD_ID = (select SD_ID from APP.TBLS where TBL_ID = {number})",
+    "update APP.TBLS set TBL_TYPE = 'MANAGED_TABLE' where TBL_ID = {number}",
+    "delete from APP.TABLE_PARAMS where TBL_ID = {number} and PARAM_KEY = 'EXTERNAL'",
+]
+
+
+def put_aside() -> list[str]:
+    """Move what is half in the logs of tables into `<lake>/put_aside`; return a line for each table.
+
+    A table whose creation is half has nothing else, and its whole folder goes.
+    """
+    said = []
+    target = lake() / "put_aside" / datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")
+    for name, folder in folders_of_tables().items():
+        if not (half := half_files(folder)):
+            continue
+        what, files = half
+        beside = target / name
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        if any(path.name == f"{FIRST}.json" for path in files):
+            folder.rename(beside)
+            said.append(f"{name}: {what} is half; the folder of the table was put aside, into {beside}")
+            continue
+        beside.mkdir()
+        for path in [*folder.glob("_delta_log/*_last_checkpoint*"), *sorted(files, key=_last_is_half)]:
+            path.rename(beside / path.name)
+        said.append(f"{name}: {what} is half, and was put aside with whatever is behind it, into {beside}")
+    return said
+
+
+def _last_is_half(path: Path) -> tuple[int, bool]:
+    """Order files so that the half commit goes last: killed meanwhile, the next time finds it again."""
+    return -int(OF_VERSION.match(path.name)[1]), bool(COMMIT.fullmatch(path.name))
+
+
+def recover(spark) -> tuple[list[str], list[str]]:
+    """Register the tables that the metastore does not know, from their folders below the lake.
+
+    Views are not in folders; the next build makes them.
+
+    Returns: a line for each table that was registered, and for each that was not.
+    """
+    last_build.forget()
+    said, failures, done = [], [], []
+    for name, folder in unknown_tables(spark).items():
+        try:
+            spark.sql(f"create schema if not exists `{name.partition('.')[0]}`")
+            spark.sql(f"create table {_quoted(name)} using delta location {sql_text(str(folder.absolute()))}")
+        except Exception as error:
+            why, what_to_do = faults.why_and_what_to_do(faults.everything_said(error), error)
+            failures.append(f"{name} could not be registered: {why.rstrip('.')}. {what_to_do}.")
+        else:
+            done.append(name)
+            said.append(f"{name}: registered")
+    _take_over(spark, done)
+    for folder in sorted((lake() / "tables").glob("*.db/*/")):
+        if not newest_commit_in(folder):
+            failures.append(f"{folder} has no commit of Delta's, so nothing tells what table it is")
+    return said, failures
+
+
+def _quoted(name: str) -> str:
+    schema, _, table = name.partition(".")
+    return f"`{schema}`.`{table}`"
+
+
+def _take_over(spark, names: list[str]) -> None:
+    url, names = spark.conf.get(METASTORE), {name.lower() for name in names}
+    if not names or not url.startswith("jdbc:derby:"):
+        return
+    with in_metastore(spark._jvm, url) as connection:
+        for number, schema, table in rows_of(connection, REGISTERED):
+            for statement in MANAGED if f"{schema}.{table}" in names else ():
+                connection.createStatement().execute(statement.format(number=int(number)))

@@ -1,0 +1,98 @@
+"""Take rejected records again, after the model, the declaration or the seed that rejected them was mended."""
+
+from highwater.catalog.entities import key_of, known_table, logged_tables
+from highwater.catalog.feeds import declared_feeds, sql_text
+from highwater.landing.landing import next_batch
+from highwater.runtime.errors import CheckError, UsageError
+from highwater.spark import dbt
+
+# Records that are accepted now, and with them those of the same key and position in their file, which may have been
+# accepted before: only together they keep their places. What was there already comes out as a duplicate.
+MENDED = """
+    select distinct companion.source_file, companion.source_line
+    from (
+        select staged.*
+        from lake.`{staging}` as staged
+        inner join (
+            select source_file, source_line
+            from lake.`{entity}_changes`
+            where feed = '{feed}' and not is_derived
+            group by source_file, source_line
+            having every(verdict = 'rejected')
+        ) as rejected
+            on staged.source_file = rejected.source_file and staged.source_line = rejected.source_line
+        where staged.rejection_reason is null
+    ) as mended
+    inner join lake.`{staging}` as companion
+        on
+            companion.rejection_reason is null
+            and companion.source_file = mended.source_file
+            and companion.landing_batch = mended.landing_batch
+            and regexp_replace(companion.change_sequence_number, '/[0-9a-f]+$', '')
+            = regexp_replace(mended.change_sequence_number, '/[0-9a-f]+$', '')
+            {same_key}
+"""
+
+REPLAYED = """
+    select
+        'record' as entry, original.source_table, original.source_file, original.source_line,
+        cast({number} as bigint) as landing_batch, timestamp_micros({micros}) as landed_at, original.problem,
+        original.record, original.fields, cast(null as bigint) as file_records, cast(null as bigint) as file_size,
+        cast(null as timestamp) as file_modified_at, cast(null as string) as file_hash,
+        cast(null as string) as source_position
+    from (
+        select *, row_number() over (partition by source_file, source_line order by landing_batch) as arrival
+        from {raw_table}
+        where entry = 'record' and source_table = {table}
+    ) as original
+    inner join replayed
+        on original.source_file = replayed.source_file and original.source_line = replayed.source_line
+    where original.arrival = 1
+    union all
+    select
+        'replayed', {table}, cast(null as string), cast(null as int), cast({number} as bigint),
+        timestamp_micros({micros}), cast(null as string), cast(null as binary), cast(null as map<string, string>),
+        cast({records} as bigint), cast(null as bigint), cast(null as timestamp), cast(null as string),
+        cast(null as string)
+"""
+
+
+def replay(spark, entity: str) -> str:
+    """Put rejected records of an entity that its staging models accept now into raw again, as a new batch.
+
+    They keep file and line. The log judges them as any arrival, so nothing is applied twice, and the ledger shows both
+    batches.
+
+    Arguments:
+        entity: for example `customers`.
+    Returns: a sentence for each feed.
+    Raises: UsageError when there is no such entity or it has not been built; CheckError when dbt fails.
+    """
+    tables = dict(logged_tables())
+    known_table(entity)
+    if not spark.catalog.tableExists(f"lake.{entity}_changes"):
+        raise UsageError(f"the log of {entity} has not been built yet; run: highwater build")
+    if dbt.run(["run", "--select", f"stg_*__{entity}_changes", "rejection_reasons", "--quiet"]):
+        raise CheckError(f"the staging models of {entity} could not be built; nothing was replayed.")
+    return "\n".join(_replay_feed(spark, entity, feed, table) for feed, table in tables[entity])
+
+
+def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
+    feed = declared_feeds()[feed_name]
+    same_key = "".join(f"and companion.`{column}` <=> mended.`{column}` " for column in key_of(entity))
+    mended = MENDED.format(
+        staging=f"stg_{feed_name}__{entity}_changes", entity=entity, feed=feed_name, same_key=same_key
+    )
+    replayed = spark.sql(mended).localCheckpoint()
+    records = replayed.count()
+    if not records:
+        return f"{feed_name}: no rejected record of {entity} is accepted now."
+    replayed.createOrReplaceTempView("replayed")
+    number, at = next_batch(spark, feed)
+    micros = f"{int(at.timestamp())}{at.microsecond:06}"
+    statement = REPLAYED.format(
+        number=number, micros=micros, raw_table=feed.raw_table, table=sql_text(table), records=records
+    )
+    spark.sql(statement).write.format("delta").mode("append").saveAsTable(feed.raw_table)
+    noun, verb = ("record", "arrives") if records == 1 else ("records", "arrive")
+    return f"{feed_name}: {records:,} {noun} of {entity} {verb} again as batch {number}. Now run: highwater build"

@@ -6,7 +6,7 @@
         {%- do due.update(highwater.due_compaction(this, log, entity, published)) -%}
         {%- if not due.cause -%}
             {%- set nothing = ', cast(null as array<string>) as present_columns' if highwater.entity_setting(entity, 'partial_images', false) else '' -%}
-            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false\n    ' ~ highwater._all_taken_in()) }}
+            {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false\n    ' ~ highwater.nothing_to_write()) }}
         {%- endif -%}
     {%- elif execute and published is none -%}
         {%- do highwater._say_what_is_pending(entity, 0) -%}
@@ -30,9 +30,4 @@
 
 {%- macro _fold_columns() -%}
     {{ return(['column_orders', 'deleted_order', 'is_complete']) }}
-{%- endmacro -%}
-
-{%- macro _all_taken_in() -%}
-    {#- The mark of a statement that has no row; the merge looks for it and does not ask the lake again. -#}
-    {{ return('-- everything is taken in') }}
 {%- endmacro -%}

@@ -9,7 +9,7 @@
             'timestampdiff(second, min(landed_at), current_timestamp()) / 86400 as pending_days',
         ] + highwater.key_ends(entity)) | join(', ')
         ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch
-        ~ (' and log_batch <= ' ~ published if published is not none else '')
+        ~ highwater.up_to_log_batch(published)
     ).rows[0] -%}
     {%- set due = {'cause': '', 'taken_in': base.log_batch, 'ends': {}} -%}
     {%- for name in pending.keys() if name.startswith(('least ', 'greatest ')) -%}

@@ -2,7 +2,7 @@
     {%- set key = highwater.entity_key(arriving.entity) -%}
     {%- set columns = highwater.entity_columns(arriving.entity) | map(attribute='name') | list + highwater.contract_columns() -%}
     {%- if is_incremental() and not arriving.rows %}
-    {{ highwater._has_nothing_new() }}
+    {{ highwater.nothing_to_write() }}
     select * from {{ this }}
     where false
     {%- elif not key %}

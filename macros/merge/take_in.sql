@@ -1,9 +1,9 @@
 {%- macro take_in(merged, changes, entity) -%}
-    {%- if highwater._is_marked(highwater._all_taken_in()) -%}
+    {%- if highwater.compiled_sql_has_line(highwater.nothing_to_write()) -%}
         {{ return("select 'nothing to take in'") }}
     {%- endif -%}
     {%- set due = fromjson(modules.re.search('(?m)^ *-- compaction: (.+)$', model.compiled_code)[1]) -%}
-    {%- set changes = '(\n' ~ model.compiled_code ~ '\n)' if highwater._writes_by_itself() else changes -%}
+    {%- set changes = '(\n' ~ model.compiled_code ~ '\n)' if highwater.writes_in_one_statement() else changes -%}
     {{ highwater._merge_into_base(merged, changes, entity, due) }}
 {%- endmacro -%}
 

@@ -1,7 +1,7 @@
 {%- macro compact_merged(entity) -%}
     {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
     {%- set log = highwater._built_relation(entity ~ '_changes') -%}
-    {%- set published = highwater._last_log_batch_shown(entity) -%}
+    {%- set published = highwater.last_log_batch_shown(entity) -%}
     {%- do highwater._take_over_layers(merged, entity) -%}
     {%- set due = highwater.due_compaction(merged, log, entity, published, 'highwater compact') -%}
     {%- if due.cause -%}

@@ -2,7 +2,7 @@
 
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set ledger = highwater._relation_beside(model, 'ledger') %}
+{%- set ledger = highwater.relation_beside(model, 'ledger') %}
 
 with
 

@@ -5,7 +5,7 @@
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
 {%- set key = highwater.entity_key(entity) or ['at parse time'] -%}
-{%- set log = highwater._relation_beside(model, entity ~ '_changes') -%}
+{%- set log = highwater.relation_beside(model, entity ~ '_changes') -%}
 {%- set columns = highwater._carried_columns(entity) | reject('in', key + ['log_batch']) | list -%}
 {%- set tombstones = highwater.entity_setting(entity, 'retention_days', {}).get('tombstones') %}
 

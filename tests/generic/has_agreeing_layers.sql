@@ -1,7 +1,7 @@
 {% test has_agreeing_layers(model, key) %}
 
 {%- set entity = model.identifier.removesuffix('_merged') -%}
-{%- set log = highwater._relation_beside(model, entity ~ '_changes') %}
+{%- set log = highwater.relation_beside(model, entity ~ '_changes') %}
 
 with
 

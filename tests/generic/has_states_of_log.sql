@@ -10,7 +10,7 @@
 -- The lists of columns are long.
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set log = highwater._relation_beside(model, entity ~ '_changes') -%}
+{%- set log = highwater.relation_beside(model, entity ~ '_changes') -%}
 {%- set kept_for = highwater.entity_setting(entity, 'retention_days', {}).get('changes') -%}
 {%- set columns = highwater.entity_columns(entity) or [{'name': 'at parse time', 'own_name': 'at parse time'}] -%}
 {%- set own_key = highwater._log_key(entity) or {'at parse time': 'at parse time'} %}

@@ -27,7 +27,7 @@
     changes as (
 
         select
-            `{{ highwater._columns_of_change(entity) | join('`,\n            `') }}`
+            `{{ highwater.columns_of_change(entity) | join('`,\n            `') }}`
         from {{ log }}
         where
             verdict in ('applied', 'superseded')
@@ -48,7 +48,7 @@
 
     select
         {%- for column in highwater.entity_columns(entity) %}
-        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
+        {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from latest
     where

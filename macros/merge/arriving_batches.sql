@@ -15,7 +15,8 @@
     {%- for relation in staged -%}
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
         {%- do arriving.staged.append({
-            'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': highwater._may_hold_baseline(feed),
+            'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': highwater.may_hold_baseline(feed),
+            'table': graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier].sources[0][1],
         }) -%}
     {%- endfor -%}
     {%- if not is_incremental() and not rebuilt and highwater.entity_key(entity) -%}
@@ -112,7 +113,7 @@
             {%- do counts.append('count_if(present_columns is not null) as partial_rows') -%}
         {%- endif -%}
         {%- if source.may_hold_baseline and highwater.entity_key(arriving.entity) -%}
-            {%- do counts.append('count_if(' ~ highwater._is_undeclared_baseline() ~ ') as baseline_rows') -%}
+            {%- do counts.append('count_if(' ~ highwater.is_undeclared_baseline() ~ ') as baseline_rows') -%}
         {%- endif -%}
         {%- do source.update({'batches': run_query(
             'select ' ~ ([
@@ -140,7 +141,6 @@
         {%- set later = highwater.later_baselines(arriving, source) -%}
         {%- if later -%}
             {%- do since.append(later[0].landed_at | int) -%}
-            {%- do highwater._say_what_waits(arriving, source, later) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- for source in arriving.staged if since -%}
@@ -186,7 +186,7 @@
     {%- for relation in arriving.standing -%}
         {%- set sequence = run_query(
             "select max(change_sequence_number) from " ~ relation.name ~ " where change_type = 'truncate' and "
-            ~ (relation.where or highwater._is_truncate(highwater.entity_key(arriving.entity)))
+            ~ (relation.where or highwater.is_truncate(highwater.entity_key(arriving.entity)))
         ).rows[0][0] -%}
         {%- if sequence -%}
             {%- do arriving.truncates.append({'sequence': sequence, 'landed_at': none}) -%}
@@ -194,12 +194,11 @@
     {%- endfor -%}
     {%- for source in arriving.staged -%}
         {%- set epochs = highwater.feed_setting(source.feed, 'epochs', []) -%}
-        {%- set table = highwater._node_of_relation(source.relation).sources[0][1] -%}
         {%- for batch in source.batches -%}
             {%- if batch.truncate -%}
                 {%- do arriving.truncates.append({'sequence': batch.truncate, 'landed_at': batch.landed_at}) -%}
             {%- endif -%}
-            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and highwater._is_of_table(epoch, table) -%}
+            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and epoch.get('table', source.table) == source.table -%}
                 {#- a new baseline has begun: what it does not hold is gone -#}
                 {%- set number = epochs.index(epoch) + 1 -%}
                 {%- set start = '%016x' % number -%}
@@ -217,8 +216,7 @@
 
 {%- macro _refuse_resyncs(arriving) -%}
     {%- for source in arriving.staged -%}
-        {%- set table = highwater._node_of_relation(source.relation).sources[0][1] -%}
-        {%- for epoch in highwater.feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and highwater._is_of_table(epoch, table) -%}
+        {%- for epoch in highwater.feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and epoch.get('table', source.table) == source.table -%}
             {{ exceptions.raise_compiler_error(
                 "epoch " ~ loop.index ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
                 ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in the YAML of "

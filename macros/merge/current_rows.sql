@@ -24,7 +24,7 @@ select
         null
     ) as `{{ column.own_name }}`{{ ',' if not loop.last }}
         {%- else %}
-    {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
+    {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
     {%- if may_outlive %}
@@ -77,7 +77,7 @@ with
 -- applied, and not in the base yet
 pending as (
 
-    select `{{ highwater._columns_of_change(entity) | join('`, `') }}`
+    select `{{ highwater.columns_of_change(entity) | join('`, `') }}`
     from {{ log }}
     where
         verdict = 'applied'
@@ -147,7 +147,7 @@ truncates as (
     from (
         select change_sequence_number
         from {{ merged }}
-        where {{ highwater._is_truncate(key) }}
+        where {{ highwater.is_truncate(key) }}
         {%- if with_pending %}
 
         union all
@@ -172,9 +172,4 @@ truncates as (
     {{ return(not run_query(
         'select 1 from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch ~ ' limit 1'
     ).rows | length) }}
-{%- endmacro -%}
-
-{%- macro _is_truncate(key) -%}
-    {#- No other row is without a key, and files are skipped by that: `truncate` lies between the other words. -#}
-`{{ key[0] }}` is null and change_type = 'truncate'
 {%- endmacro -%}

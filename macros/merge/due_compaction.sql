@@ -1,5 +1,6 @@
 {%- macro due_compaction(merged, log, entity, published, rule=none) -%}
     {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
+    {%- do highwater._take_over_layers(merged, entity) -%}
     {%- set rule = rule or highwater._compaction_rule() -%}
     {%- set base = highwater.rows_and_mark(merged) -%}
     {%- set pending = run_query(
@@ -19,14 +20,10 @@
         {%- do due.update({'cause': highwater._cause_of_compaction(rule, pending, base.rows)}) -%}
     {%- endif -%}
     {%- if published is none -%}
-        {%- do highwater._say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
+        {#- `highwater build` listens, and need not ask -#}
+        {%- do log(entity ~ ' leaves ' ~ (0 if due.cause else pending.pending_rows | int) ~ ' changes pending') -%}
     {%- endif -%}
     {{ return(due) }}
-{%- endmacro -%}
-
-{%- macro _say_what_is_pending(entity, pending_rows) -%}
-    {#- `highwater build` listens, and need not ask -#}
-    {%- do log(entity ~ ' leaves ' ~ pending_rows ~ ' changes pending') -%}
 {%- endmacro -%}
 
 {%- macro _compaction_rule() -%}

@@ -1,7 +1,7 @@
 {%- macro folded_changes(changes, entity, standing=none) -%}
     {%- set key = highwater.entity_key(entity) -%}
     {%- set values = highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list -%}
-    {%- set of_latest = highwater._carried_columns(entity) | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
+    {%- set of_latest = highwater.columns_of_change(entity) | reject('in', key + values + ['present_columns', 'is_deleted', 'log_batch']) | list -%}
     {#- a merged table that is built for the first time has nothing to fold with -#}
     {%- set has_standing = standing is not none and (standing != this or is_incremental()) -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
@@ -66,7 +66,7 @@
                     max({{ highwater.order_of_side(changes, 'is_there', false) }}) as `order there`,
                     max({{ highwater.order_of_side(changes, 'is_gone', false) }}) as `order gone`,
                     max_by(
-                        {{ highwater._foldable_row(values, changes, 'present_columns is null', highwater._orders_of_present_columns(changes)) | indent(24) }},
+                        {{ highwater._foldable_row(values, changes, 'present_columns is null', highwater.orders_of_present_columns(changes)) | indent(24) }},
                         {{ highwater.total_order(changes) }}
                     ) filter (where not is_deleted) as `folded row`
                 from {{ changes }}
@@ -106,7 +106,7 @@
                     union all
                     select change_sequence_number, is_deleted, change_hash
                     from {{ standing }}
-                    where {{ highwater._is_truncate(key) }}
+                    where {{ highwater.is_truncate(key) }}
                     {%- endif %}
                 ) as truncates
             )

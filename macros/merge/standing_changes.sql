@@ -73,7 +73,7 @@
             {%- if is_partial %}
             {{ highwater.order_of_side('held', 'is_there', is_merged) | indent(12) }} as `order there`,
             {{ highwater.order_of_side('held', 'is_gone', is_merged) | indent(12) }} as `order gone`,
-            {{ 'column_orders' if is_merged else highwater._orders_of_present_columns('held') }} as `column orders`
+            {{ 'column_orders' if is_merged else highwater.orders_of_present_columns('held') }} as `column orders`
             {%- else %}
             change_sequence_number,
             is_deleted,
@@ -103,8 +103,4 @@
         {%- for column in key %}
         standing.`{{ column }}`{{ ',' if not loop.last }}
         {%- endfor %}
-{%- endmacro -%}
-
-{%- macro _orders_of_present_columns(change) -%}
-map_from_arrays({{ change }}.present_columns, array_repeat({{ highwater.total_order(change) }}, size({{ change }}.present_columns)))
 {%- endmacro -%}

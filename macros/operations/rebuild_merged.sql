@@ -4,7 +4,7 @@
     {%- set rows %}
         with changes as (
             select
-                {%- for column in highwater._columns_of_change(entity) %}
+                {%- for column in highwater.columns_of_change(entity) %}
                 {%- if column == 'log_batch' %}
                 -- all changes of the key are in the row: none of them is taken in again
                 max(log_batch) over (partition by {{ highwater._quoted_names(highwater.entity_key(entity)) }}) as log_batch

@@ -133,7 +133,7 @@
         `{{ column }}`,
         {%- endfor %}
         {%- if is_partial %}
-        {{ highwater._orders_of_present_columns('log') }} as column_orders,
+        {{ highwater.orders_of_present_columns('log') }} as column_orders,
         {%- endif %}
         is_deleted,
         change_sequence_number

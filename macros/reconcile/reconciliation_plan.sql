@@ -90,7 +90,7 @@ changed_since as (
 
     select distinct
         {%- for column in columns if column.name in key %}
-        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
+        {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}
     where
@@ -147,7 +147,7 @@ union all
 
 select
     {%- for column in columns %}
-    {{ highwater._as_own_name(column) }},
+    {{ highwater.as_own_name(column) }},
     {%- endfor %}
     is_deleted as `is gone`,
     false as `is before`,

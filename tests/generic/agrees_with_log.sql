@@ -6,7 +6,7 @@
 
 {%- set key = highwater.entity_key(entity) or ['at parse time'] -%}
 {%- set log = highwater.relation_beside(model, entity ~ '_changes') -%}
-{%- set columns = highwater._carried_columns(entity) | reject('in', key + ['log_batch']) | list -%}
+{%- set columns = highwater.columns_of_change(entity) | reject('in', key + ['present_columns', 'log_batch']) | list -%}
 {%- set tombstones = highwater.entity_setting(entity, 'retention_days', {}).get('tombstones') %}
 
 with
@@ -14,7 +14,7 @@ with
 changes as (
 
     select
-        `{{ highwater._columns_of_change(entity) | join('`,\n        `') }}`
+        `{{ highwater.columns_of_change(entity) | join('`,\n        `') }}`
     from {{ log }}
     where
         verdict = 'applied'
@@ -42,7 +42,7 @@ said as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        {{ highwater._struct_of_columns(columns, 'latest') | indent(8) }} as said_row,
+        struct(latest.`{{ columns | join('`, latest.`') }}`) as said_row,
         log_batch
     from latest
     where
@@ -66,7 +66,7 @@ held as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        {{ highwater._struct_of_columns(columns, 'base') | indent(8) }} as held_row,
+        struct(base.`{{ columns | join('`, base.`') }}`) as held_row,
         log_batch
     from {{ model }} as base
     where

@@ -37,7 +37,9 @@ states as (
 
     select distinct
         struct(
-            {{ highwater._as_own_names(columns) | indent(12) }}
+            {%- for column in columns %}
+            {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
+            {%- endfor %}
         ) as state
     from {{ log }}
     where verdict in ('applied', 'superseded') and not is_deleted
@@ -48,7 +50,9 @@ deletes as (
 
     select distinct
         struct(
-            {{ highwater._as_own_names(columns | selectattr('own_name', 'in', own_key) | list) | indent(12) }}
+            {%- for column in columns if column.own_name in own_key %}
+            {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
+            {%- endfor %}
         ) as key
     from {{ log }}
     where verdict in ('applied', 'superseded') and is_deleted and change_type <> 'truncate'

@@ -282,7 +282,7 @@ SQL_FAULTS = {
         "models/marts/user1/customers.sql:1:1: PRS",
     ),
     "SQL of a macro in a first build": (
-        edit("macros/merge/changes_to_take_in.sql", "    from {{ log }}", "    from from {{ log }}"),
+        edit("macros/merge/applied_since.sql", "    from {{ log }}", "    from from {{ log }}"),
         ["models/merged/user1"],
         "(compiled in the first build)",
     ),

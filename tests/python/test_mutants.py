@@ -62,27 +62,27 @@ WHOLE_ROWS = {
         "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
     ),
     "superseded changes are taken in": (
-        f"{MERGE}/changes_to_take_in.sql",
+        f"{MERGE}/applied_since.sql",
         "verdict = 'applied'",
         "verdict in ('applied', 'superseded')",
     ),
     "one log batch too few is taken in": (
-        f"{MERGE}/changes_to_take_in.sql",
+        f"{MERGE}/applied_since.sql",
         "and log_batch > {{ taken_in }}",
         "and log_batch > {{ taken_in }} + 1",
     ),
     "the lower row wins in the base": (
-        f"{MERGE}/take_in.sql",
+        f"{MERGE}/merge_into_base.sql",
         "{{ highwater.total_order('change') }} > {{ highwater.total_order('base') }}",
         "{{ highwater.total_order('change') }} < {{ highwater.total_order('base') }}",
     ),
     "what is there stays": (
-        f"{MERGE}/take_in.sql",
+        f"{MERGE}/merge_into_base.sql",
         "when matched and {{ highwater.total",
         "when matched and false and {{ highwater.total",
     ),
     "compaction adds no new key": (
-        f"{MERGE}/take_in.sql",
+        f"{MERGE}/merge_into_base.sql",
         "when not matched then insert",
         "when not matched and false then insert",
     ),

@@ -164,7 +164,7 @@ truncates as (
 {%- macro _is_written_at_once(base, log, entity) -%}
     {#- Then nothing is pending once a build is over, and the base is what there is to see. A view of a table that grows
         looks for more before it has to. -#}
-    {%- set rule = highwater._built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
+    {%- set rule = highwater.built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
     {%- if not load_relation(log) or rule != 'always' and (not rule.base_rows or base.rows * 2 > rule.base_rows) -%}
         {{ return(false) }}
     {%- endif -%}

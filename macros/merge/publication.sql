@@ -52,7 +52,7 @@
                 {%- endif -%}
                 {%- do questions.append(
                     "select '" ~ entity ~ "', count(*), min(landing_batch) from raw." ~ feed
-                    ~ " where entry = 'record' and source_table = " ~ highwater._sql_text(source_table)
+                    ~ " where entry = 'record' and source_table = " ~ highwater.sql_text(source_table)
                     ~ " and landing_batch > " ~ marks.get(feed, 0)
                 ) -%}
             {%- endfor -%}

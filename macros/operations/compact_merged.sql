@@ -1,6 +1,6 @@
 {%- macro compact_merged(entity) -%}
-    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
-    {%- set log = highwater._built_relation(entity ~ '_changes') -%}
+    {%- set merged = highwater.built_relation(entity ~ '_merged') -%}
+    {%- set log = highwater.built_relation(entity ~ '_changes') -%}
     {%- set published = highwater.last_log_batch_shown(entity) -%}
     {%- set due = highwater.due_compaction(merged, log, entity, published, 'highwater compact') -%}
     {%- if due.cause -%}

@@ -2,7 +2,7 @@
     {%- set log = ref(project_name, part.table_name ~ '_changes') -%}
     select
         '{{ part.table_name }}' as table_name,
-        {{ highwater._key_as_json(part.table_name) }} as key_values,
+        {{ highwater.key_as_json(part.table_name) }} as key_values,
         change.change_sequence_number,
         change.change_type,
         change.verdict,

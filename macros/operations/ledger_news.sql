@@ -1,13 +1,13 @@
 {%- macro ledger_news(ledger, was_view) -%}
-    {%- set news = {'before': [], 'statements': [], 'feeds': {}, 'unbuilt': []} -%}
+    {%- set news = {'before': [], 'statements': [], 'then': highwater._ledger_gathered, 'feeds': {}, 'unbuilt': []} -%}
     {%- set parts = [] -%}
     {%- set recorded = highwater._recorded_batches(ledger) -%}
-    {%- set marks = highwater._gathered_marks('ledger') -%}
-    {%- for feed, tables in highwater._tables_of_feeds().items() -%}
+    {%- set marks = highwater.gathered_marks('ledger') -%}
+    {%- for feed, tables in highwater.tables_of_feeds().items() -%}
         {%- set declaration = local_md5(tojson(tables)) -%}
         {%- set mark = marks.get((feed, none), {}) -%}
         {#- a table that was declared since may have old records -#}
-        {%- set newest = highwater._newest_batches(source(feed, tables[0][2]), mark.landing_batch if mark.declaration == declaration else 0) -%}
+        {%- set newest = highwater.newest_batches(source(feed, tables[0][2]), mark.landing_batch if mark.declaration == declaration else 0) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
         {%- set asked = [] -%}
         {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
@@ -21,12 +21,12 @@
             {%- endif -%}
         {%- endfor -%}
         {#- each log is read once here, so a statement takes more of them -#}
-        {%- for some in asked | batch(2 * highwater._tables_at_once()) -%}
+        {%- for some in asked | batch(2 * highwater.tables_at_once()) -%}
             {%- set rows = highwater.ledger_rows(source(feed, tables[0][2]), some) -%}
             {%- do parts.append({'where': some | map(attribute='where') | list, 'rows': rows}) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- do news.statements.extend(highwater._statements_of_parts(parts, 2 * highwater._tables_at_once())) -%}
+    {%- do news.statements.extend(highwater.statements_of_parts(parts, 2 * highwater.tables_at_once())) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
@@ -34,7 +34,7 @@
     {#- A feed's mark moves when no table of it waits for a log that has not read its records yet. -#}
     {%- set has_waiting = news.statements or news.unbuilt -%}
     {%- set recorded = highwater._recorded_batches(ledger) if has_waiting else {} -%}
-    {%- set tables_of_feeds = highwater._tables_of_feeds() -%}
+    {%- set tables_of_feeds = highwater.tables_of_feeds() -%}
     {%- set marks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
         {%- set waiting = [] -%}
@@ -46,7 +46,7 @@
             {%- do marks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do highwater._keep_marks_of_feeds('ledger', marks) -%}
+    {%- do highwater.keep_marks_of_feeds('ledger', marks) -%}
     {#- `highwater build` listens, and need not ask logs what the ledger lacks -#}
     {%- do log('the ledger has what the logs have') -%}
 {%- endmacro -%}

@@ -37,7 +37,7 @@
             inner join (
                 values
                 {%- for table in tables %}
-                ('{{ table.entity }}', {{ highwater._sql_text(table.source_table) }}, {{ table.mark }}){{ ',' if not loop.last }}
+                ('{{ table.entity }}', {{ highwater.sql_text(table.source_table) }}, {{ table.mark }}){{ ',' if not loop.last }}
                 {%- endfor %}
             ) as asked (table_name, source_table, mark)
                 on delivered.source_table = asked.source_table and delivered.landing_batch > asked.mark

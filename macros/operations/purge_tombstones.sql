@@ -1,14 +1,14 @@
 {%- macro purge_tombstones(entity, landed_before) -%}
     {%- set key = highwater.entity_key(entity) -%}
-    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
+    {%- set merged = highwater.built_relation(entity ~ '_merged') -%}
     {%- set taken_in = highwater.newest_log_batch(merged) -%}
-    {%- do run_query(highwater._purge_statement(merged, highwater._built_relation(entity ~ '_changes'), key, taken_in, landed_before)) -%}
+    {%- do run_query(highwater._purge_statement(merged, highwater.built_relation(entity ~ '_changes'), key, taken_in, landed_before)) -%}
 {%- endmacro -%}
 
 {%- macro _purge_statement(merged, log, key, taken_in, landed_before) -%}
     merge into {{ merged }} as base
     using (
-        select {{ highwater._quoted_names(key) }}
+        select {{ highwater.quoted_names(key) }}
         from {{ merged }}
         where
             is_deleted
@@ -20,7 +20,7 @@
         except
 
         -- what is pending stands on its base row
-        select {{ highwater._quoted_names(key) }}
+        select {{ highwater.quoted_names(key) }}
         from {{ log }}
         where log_batch > {{ taken_in }} and rejection_reason is null
     ) as purged

@@ -1,5 +1,5 @@
 {%- macro rebuild_merged(entity) -%}
-    {%- set log = highwater._built_relation(entity ~ '_changes') -%}
+    {%- set log = highwater.built_relation(entity ~ '_changes') -%}
     {%- set last = highwater.last_log_batch_shown(entity) -%}
     {%- set rows %}
         with changes as (
@@ -7,7 +7,7 @@
                 {%- for column in highwater.columns_of_change(entity) %}
                 {%- if column == 'log_batch' %}
                 -- all changes of the key are in the row: none of them is taken in again
-                max(log_batch) over (partition by {{ highwater._quoted_names(highwater.entity_key(entity)) }}) as log_batch
+                max(log_batch) over (partition by {{ highwater.quoted_names(highwater.entity_key(entity)) }}) as log_batch
                 {%- else %}
                 `{{ column }}`
                 {%- endif %}
@@ -26,22 +26,5 @@
         )
         {{ highwater.latest_change_per_key('changes', entity) }}
     {%- endset -%}
-    {%- do run_query(highwater._table_of_rows(entity, rows)) -%}
-{%- endmacro -%}
-
-{%- macro _built_relation(model_name) -%}
-    {%- set node = highwater._built_model(model_name) -%}
-    {{ return(api.Relation.create(schema=node.schema, identifier=node.alias)) }}
-{%- endmacro -%}
-
-{%- macro _built_model(model_name) -%}
-    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == model_name -%}
-        {{ return(node) }}
-    {%- endfor -%}
-    {{ exceptions.raise_compiler_error("there is no model " ~ model_name ~ ".") }}
-{%- endmacro -%}
-
-
-{%- macro _quoted_names(columns) -%}
-    {%- for column in columns -%}`{{ column }}`{{ ', ' if not loop.last }}{%- endfor -%}
+    {%- do highwater.rewrite_merged(entity, rows=rows) -%}
 {%- endmacro -%}

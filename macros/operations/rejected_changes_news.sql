@@ -1,10 +1,13 @@
 {%- macro rejected_changes_news(rejected, was_view) -%}
-    {%- set news = {'before': [], 'statements': [], 'of_ledger': highwater._news_of_ledger('rejected_changes')} -%}
+    {%- set news = {
+        'before': [], 'statements': [], 'then': highwater._rejected_changes_gathered,
+        'of_ledger': highwater.news_of_ledger('rejected_changes'),
+    } -%}
     {%- set parts = [] -%}
     {%- for part in news.of_ledger if part.rejected > 0 -%}
-        {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': highwater._rejected_rows(part)}) -%}
+        {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': highwater._rejected_rows(part)}) -%}
     {%- endfor -%}
-    {%- for statement in highwater._statements_of_parts(parts) -%}
+    {%- for statement in highwater.statements_of_parts(parts) -%}
         {%- do news.statements.append({'where': statement.where, 'rows': highwater._with_what_to_do(statement.rows)}) -%}
     {%- endfor -%}
     {{ return(news) }}
@@ -22,22 +25,14 @@
     {%- for part in news.of_ledger if (part.table_name, part.feed) in standing -%}
         {%- do asked.append(part) -%}
     {%- endfor -%}
-    {%- for parts in asked | batch(highwater._tables_at_once()) -%}
+    {%- for parts in asked | batch(highwater.tables_at_once()) -%}
         {%- for row in run_query(highwater._counted_mended_records(rejected, parts)).rows if row[1] > 0 -%}
             {%- do run_query(highwater._drop_mended_records(rejected, parts[row[0] | int])) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- if news.statements or asked -%}
-        {%- do highwater._keep_marks_of_ledger('rejected_changes') -%}
+        {%- do highwater.keep_marks_of_ledger('rejected_changes') -%}
     {%- endif -%}
-{%- endmacro -%}
-
-{%- macro _batches_of_part(part) -%}
-    table_name = '{{ part.table_name }}' and {{ highwater._batches_in_log(part) }}
-{%- endmacro -%}
-
-{%- macro _batches_in_log(part) -%}
-    feed = '{{ part.feed }}' and landing_batch > {{ part.mark }} and landing_batch <= {{ part.newest }}
 {%- endmacro -%}
 
 {%- macro _rejected_rows(part) -%}
@@ -53,7 +48,7 @@
         record
     from {{ ref(project_name, part.table_name ~ '_changes') }}
     where
-        {{ highwater._batches_in_log(part) }}
+        {{ highwater.batches_in_log(part) }}
         and rejection_reason is not null
         and not is_derived
 {%- endmacro -%}
@@ -86,7 +81,7 @@
         source_line
     from {{ ref(project_name, part.table_name ~ '_changes') }}
     where
-        {{ highwater._batches_in_log(part) }}
+        {{ highwater.batches_in_log(part) }}
         and rejection_reason is null
         and source_file is not null
 {%- endmacro -%}

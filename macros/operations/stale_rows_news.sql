@@ -1,7 +1,7 @@
 {%- macro stale_rows_news(stale, was_view) -%}
     {#- A row stays until a newer change of its key is accepted, or this one by a replay. -#}
-    {%- set news = {'before': [], 'statements': [], 'asked': []} -%}
-    {%- set of_ledger = highwater._news_of_ledger('stale_rows') -%}
+    {%- set news = {'before': [], 'statements': [], 'then': highwater._stale_rows_gathered, 'asked': []} -%}
+    {%- set of_ledger = highwater.news_of_ledger('stale_rows') -%}
     {%- set listed = [] -%}
     {%- if of_ledger -%}
         {%- for row in run_query('select distinct table_name from ' ~ stale).rows -%}
@@ -11,22 +11,22 @@
     {%- set parts = [] -%}
     {%- for part in of_ledger if highwater.entity_key(part.table_name) -%}
         {%- if part.rejected > 0 -%}
-            {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': highwater._stale_rows(part)}) -%}
+            {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': highwater._stale_rows(part)}) -%}
         {%- endif -%}
         {%- if part.table_name in listed -%}
             {%- do news.asked.append(part) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do news.statements.extend(highwater._statements_of_parts(parts)) -%}
+    {%- do news.statements.extend(highwater.statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _stale_rows_gathered(stale, news) -%}
-    {%- for parts in news.asked | batch(highwater._tables_at_once()) -%}
+    {%- for parts in news.asked | batch(highwater.tables_at_once()) -%}
         {%- do run_query(highwater._drop_rows_that_moved_on(stale, parts)) -%}
     {%- endfor -%}
     {%- if news.statements or news.asked -%}
-        {%- do highwater._keep_marks_of_ledger('stale_rows') -%}
+        {%- do highwater.keep_marks_of_ledger('stale_rows') -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -80,7 +80,7 @@
         {%- for column in key %}
         `{{ column }}`,
         {%- endfor %}
-        {{ highwater._key_as_json(entity) }} as key_values,
+        {{ highwater.key_as_json(entity) }} as key_values,
         max_by(
             struct(
                 change_sequence_number,
@@ -98,7 +98,7 @@
         ) as newest
     from {{ ref(project_name, entity ~ '_changes') }}
     where
-        {{ highwater._batches_in_log(part) }}
+        {{ highwater.batches_in_log(part) }}
         -- of these the key and the order are what the source has
         and rejection_reason in ('value_does_not_fit', 'partial_image', 'unreadable_commit_time', 'unknown_operation')
         and change_sequence_number > '{{ truncated or '' }}'
@@ -106,7 +106,7 @@
         and `{{ column }}` is not null
         and not coalesce(contains(concat(' and ', rejection_detail), ' and {{ column }} = ["'), false)
         {%- endfor %}
-    group by {{ highwater._quoted_names(key) }}
+    group by {{ highwater.quoted_names(key) }}
 {%- endmacro -%}
 
 {%- macro _accepted_rows(entity) -%}
@@ -154,13 +154,13 @@
         {%- for part in parts %}
         select
             '{{ part.table_name }}' as table_name,
-            {{ highwater._key_as_json(part.table_name) }} as key_values,
+            {{ highwater.key_as_json(part.table_name) }} as key_values,
             present_columns,
             false as is_rejected,
             change_sequence_number
         from {{ ref(project_name, part.table_name ~ '_changes') }}
         where
-            {{ highwater._batches_in_log(part) }}
+            {{ highwater.batches_in_log(part) }}
             and rejection_reason is null
 
         union all
@@ -172,7 +172,7 @@
             select max(change_sequence_number) as change_sequence_number
             from {{ ref(project_name, part.table_name ~ '_changes') }}
             where
-                {{ highwater._batches_in_log(part) }}
+                {{ highwater.batches_in_log(part) }}
                 and rejection_reason is null
                 and change_type = 'truncate'
         ) as truncated

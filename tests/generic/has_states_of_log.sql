@@ -13,7 +13,7 @@
 {%- set log = highwater.relation_beside(model, entity ~ '_changes') -%}
 {%- set kept_for = highwater.entity_setting(entity, 'retention_days', {}).get('changes') -%}
 {%- set columns = highwater.entity_columns(entity) or [{'name': 'at parse time', 'own_name': 'at parse time'}] -%}
-{%- set own_key = highwater._log_key(entity) or {'at parse time': 'at parse time'} %}
+{%- set own_key = highwater.names_of_key(entity) or {'at parse time': 'at parse time'} %}
 
 with
 

@@ -61,7 +61,7 @@
             {%- endfor %}
             and accepted.change_sequence_number >= rejected.newest.change_sequence_number
             {%- if highwater.entity_setting(entity, 'partial_images', false) %}
-            {%- set values = highwater._quoted(highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list) %}
+            {%- set values = highwater.quoted_texts(highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list) %}
             -- whole, or by all of the columns that the rejected change carried
             and (accepted.column_orders is null or accepted.is_deleted or forall(
                 array_intersect(array({{ values }}), coalesce(rejected.newest.present_columns, array({{ values }}))),

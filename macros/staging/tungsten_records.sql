@@ -5,8 +5,8 @@
     {%- set has_header = highwater.feed_setting(feed, 'header', false) -%}
     {%- set baseline = highwater.baseline_condition(feed, 'false') -%}
     {%- set has_service = 'service' in stage -%}
-    {%- set key_fields = highwater._key_columns(entity) | map(attribute='field') | list -%}
-    {%- do highwater._refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
+    {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
+    {%- do highwater.refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
@@ -24,7 +24,7 @@ end
         case
             when problem is not null then problem
             {%- if has_header %}
-            {{- highwater._lacking('fields', delivered) | indent(12) }}
+            {{- highwater.missing_fields('fields', delivered) | indent(12) }}
             {%- endif %}
             when size(fields) <> {{ delivered | length }}
                 then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} are declared')

@@ -68,7 +68,7 @@ regexp_extract_all(typeof(typed), '[<,]([^<,:]+):(?!string)([a-z_]+([(]\\d+,\\d+
 (
     select
         *,
-        array_intersect(array({{ highwater._quoted(columns | map(attribute='field')) }}), map_keys(image)) as carried
+        array_intersect(array({{ highwater.quoted_texts(columns | map(attribute='field')) }}), map_keys(image)) as carried
     from {{ delivered }}
 )
 {%- endmacro -%}
@@ -85,12 +85,8 @@ case
         then transform(carried, field -> lower(field))
     {%- else %}
         then transform(carried, field -> get(
-            array({{ highwater._quoted(names) }}), int(array_position(array({{ highwater._quoted(fields) }}), field)) - 1
+            array({{ highwater.quoted_texts(names) }}), int(array_position(array({{ highwater.quoted_texts(fields) }}), field)) - 1
         ))
     {%- endif %}
 end
-{%- endmacro -%}
-
-{%- macro _quoted(words) -%}
-    {%- for word in words %}{{ highwater.sql_text(word) }}{{ ', ' if not loop.last }}{% endfor -%}
 {%- endmacro -%}

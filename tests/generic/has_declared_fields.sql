@@ -53,7 +53,7 @@ files as (
 
 declared_fields as (
 
-    select explode(array({{ highwater._quoted(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
+    select explode(array({{ highwater.quoted_texts(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
 
 )
 {%- endif %}
@@ -96,7 +96,7 @@ from new_records
 where
     type.field = {{ highwater.sql_text(column.field) }}
     and type.name like '%Timestamp'
-    and type.name not in ({{ highwater._quoted(said[column.unit]) }})
+    and type.name not in ({{ highwater.quoted_texts(said[column.unit]) }})
 group by type.name, type.field, new_records.source_file
 {%- endfor %}
 

@@ -89,6 +89,16 @@ NAME_FAULTS = {
         edit("models/marts/user1/table1.sql", "highwater.current_rows(", "highwater.current_row("),
         "models/marts/user1/table1.sql: calls highwater.current_row, which is not there",
     ),
+    "private macro of another file, called": (
+        edit("models/marts/user1/table1.sql", "highwater.current_rows(", "highwater._base_and_pending("),
+        "models/marts/user1/table1.sql: uses _base_and_pending, which is private to current_rows.sql",
+    ),
+    "private macro of another file, handed on": (
+        edit(
+            "macros/operations/late_changes_news.sql", "highwater._late_changes_gathered", "highwater._ledger_gathered"
+        ),
+        "macros/operations/late_changes_news.sql: uses _ledger_gathered, which is private to ledger_news.sql",
+    ),
     "override outside macros/dbt": (
         write("macros/merge/generate_schema_name.sql", MACRO.replace("X", "generate_schema_name")),
         "macros/merge/generate_schema_name.sql: generate_schema_name takes the place of a macro of dbt",

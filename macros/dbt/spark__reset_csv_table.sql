@@ -4,7 +4,7 @@
     {%- if full_refresh or not is_delta or columns != agate_table.column_names | list -%}
         {{ return(dbt.spark__reset_csv_table(model, full_refresh, old_relation, agate_table)) }}
     {%- endif -%}
-    {#- dropped and created anew, whoever asks in between would not find it -#}
+    {#- dropped and created anew, whoever queries it in between would not find it -#}
     {%- if not highwater.has_rows_of_seed(old_relation, agate_table) -%}
         {%- do run_query('delete from ' ~ old_relation) -%}
     {%- endif -%}

@@ -3,8 +3,8 @@
 {%- endmacro -%}
 
 {%- macro _new_to_history(log, entity) -%}
-    {#- mark: what the history has taken in; none: it is made from the whole log. last: the last batch that readers may see -#}
-    {%- set arriving = {'mark': none, 'rows': 0, 'truncated': false, 'last': highwater.last_log_batch_shown(entity)} -%}
+    {#- watermark: the last batch that the history has applied; none: it is made from the whole log. last: the last batch that readers may see -#}
+    {%- set arriving = {'watermark': none, 'rows': 0, 'truncated': false, 'last': highwater.last_log_batch_shown(entity)} -%}
     {%- if not execute or not is_incremental() -%}
         {{ return(arriving) }}
     {%- endif -%}
@@ -28,9 +28,9 @@
         {#- a new column of the entity: every version is looked at again -#}
         {{ return(arriving) }}
     {%- endif -%}
-    {%- do arriving.update({'mark': highwater.newest_log_batch(this)}) -%}
+    {%- do arriving.update({'watermark': highwater.newest_log_batch(this)}) -%}
     {%- set found = run_query(
-        "select count(*), count_if(change_type = 'truncate') from " ~ log ~ " where log_batch > " ~ arriving.mark
+        "select count(*), count_if(change_type = 'truncate') from " ~ log ~ " where log_batch > " ~ arriving.watermark
         ~ highwater.up_to_log_batch(arriving.last) ~ " and verdict in ('applied', 'superseded')"
     ).rows[0] -%}
     {%- do arriving.update({'rows': found[0] | int, 'truncated': (found[1] | int) > 0}) -%}

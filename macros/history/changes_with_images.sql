@@ -21,7 +21,7 @@
     left semi join (
         select `{{ key | join('`, `') }}`
         from {{ log }}
-        where log_batch > {{ arriving.mark }}{{ highwater.up_to_log_batch(arriving.last) }} and verdict in ('applied', 'superseded')
+        where log_batch > {{ arriving.watermark }}{{ highwater.up_to_log_batch(arriving.last) }} and verdict in ('applied', 'superseded')
         {%- if arriving.truncated %}
         union all
         -- what stood when the table was emptied
@@ -36,7 +36,7 @@
                 {{ highwater.effective_at(log, entity) | indent(16) }} as effective_at
             from {{ log }}
             where
-                log_batch > {{ arriving.mark }}{{ highwater.up_to_log_batch(arriving.last) }}
+                log_batch > {{ arriving.watermark }}{{ highwater.up_to_log_batch(arriving.last) }}
                 and verdict in ('applied', 'superseded')
                 and change_type = 'truncate'
         ) as truncates
@@ -60,7 +60,7 @@
         {%- if highwater.entity_setting(entity, 'truncates', false) %}
         and log.change_type <> 'truncate'
         {%- endif %}
-        {%- if arriving.mark is not none and not arriving.rows %}
+        {%- if arriving.watermark is not none and not arriving.rows %}
         and false
         {{ highwater.nothing_to_write() }}
         {%- endif %}

@@ -9,7 +9,7 @@
 
     changes as (
 
-        {{ highwater.changes_with_images(log, entity, {'mark': none, 'rows': 0, 'last': none}) | indent(4) }}
+        {{ highwater.changes_with_images(log, entity, {'watermark': none, 'rows': 0, 'last': none}) | indent(4) }}
 
     ),
 

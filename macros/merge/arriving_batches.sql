@@ -1,7 +1,7 @@
 {%- macro arriving_batches(entity, staged) -%}
     {%- set arriving = {
         'entity': entity, 'staged': [], 'log_batch': 1, 'rows': 0, 'ends': [],
-        'standing': [], 'truncates': [], 'resyncs': [],
+        'current': [], 'truncates': [], 'resyncs': [],
     } -%}
     {%- set rebuilt = var('rebuilt', {}) -%}
     {%- if rebuilt.get('entity') == entity -%}
@@ -15,7 +15,7 @@
     {%- for relation in staged -%}
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
         {%- do arriving.staged.append({
-            'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': highwater.may_hold_baseline(feed),
+            'relation': relation, 'feed': feed, 'watermark': 0, 'may_hold_baseline': highwater.may_hold_baseline(feed),
             'table': graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier].sources[0][1],
         }) -%}
     {%- endfor -%}
@@ -25,7 +25,7 @@
         {%- do highwater._number_above_history(arriving) -%}
     {%- endif -%}
     {%- if is_incremental() -%}
-        {%- do highwater._find_marks(arriving) -%}
+        {%- do highwater._find_watermarks(arriving) -%}
     {%- endif -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if not truncates and highwater.entity_key(entity) -%}
@@ -38,24 +38,24 @@
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
         {%- do highwater._refuse_other_types(arriving) -%}
-        {%- do arriving.update({'standing': highwater._standing_relations(arriving)}) -%}
+        {%- do arriving.update({'current': highwater._current_relations(arriving)}) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}
         {%- do highwater._find_truncates(arriving) -%}
     {%- endif -%}
     {%- if (not is_incremental() or arriving.rows > 0) and not rebuilt -%}
         {#- `highwater build` listens, and notes what is to be told of it before it is there -#}
-        {%- set marks = {} -%}
+        {%- set watermarks = {} -%}
         {%- for source in arriving.staged -%}
-            {%- do marks.update({source.feed: source.mark}) -%}
+            {%- do watermarks.update({source.feed: source.watermark}) -%}
         {%- endfor -%}
-        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log, behind ' ~ tojson(marks)) -%}
+        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log, behind ' ~ tojson(watermarks)) -%}
     {%- endif -%}
     {{ return(arriving) }}
 {%- endmacro -%}
 
 {%- macro _number_above_history(arriving) -%}
-    {#- It takes in what is superseded too, so it may have seen a batch that the merged table has not. -#}
+    {#- It applies what is superseded too, so it may have seen a batch that the merged table has not. -#}
     {%- set node = graph.nodes.get('model.' ~ project_name ~ '.' ~ arriving.entity ~ '_history') -%}
     {%- set history = adapter.get_relation(none, node.schema, node.alias) if node and node.config.get('meta', {}).get('history') -%}
     {%- if history -%}
@@ -65,19 +65,19 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _number_above(arriving, relation, taken_in) -%}
-    {#- The log went back or is gone: a number that others have seen must not come again, they would not take it in. -#}
-    {%- if taken_in >= arriving.log_batch -%}
+{%- macro _number_above(arriving, relation, applied_batch) -%}
+    {#- The log went back or is gone: a number that others have seen must not come again, they would not apply it. -#}
+    {%- if applied_batch >= arriving.log_batch -%}
         {%- do log(
             'warning: ' ~ this.identifier ~ ' has up to batch ' ~ (arriving.log_batch - 1) ~ ', and ' ~ relation.identifier
-            ~ ' has taken in batch ' ~ taken_in ~ ': the log went back. What raw has behind it is judged again, as batch '
-            ~ (taken_in + 1) ~ '.', info=true
+            ~ ' has taken in batch ' ~ applied_batch ~ ': the log went back. What raw has behind it is judged again, as batch '
+            ~ (applied_batch + 1) ~ '.', info=true
         ) -%}
-        {%- do arriving.update({'log_batch': taken_in + 1}) -%}
+        {%- do arriving.update({'log_batch': applied_batch + 1}) -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _find_marks(arriving) -%}
+{%- macro _find_watermarks(arriving) -%}
     {#- A log grows without end: what is read of it is its newest batch, and for feeds that are not in it their files. -#}
     {%- set newest = highwater.newest_log_batch(this) -%}
     {%- set rows = highwater._newest_of_feeds('log_batch >= ' ~ newest) | list -%}
@@ -87,7 +87,7 @@
     {%- endif -%}
     {%- for row in rows -%}
         {%- for source in arriving.staged if source.feed == row.feed -%}
-            {%- do source.update({'mark': row.landing_batch | int}) -%}
+            {%- do source.update({'watermark': row.landing_batch | int}) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- do arriving.update({'log_batch': newest + 1}) -%}
@@ -120,7 +120,7 @@
                 'landing_batch', 'unix_micros(landed_at) as landed_at', 'count(*) as records',
                 'min(change_sequence_number) filter (where rejection_reason is null) as lowest',
             ] + counts + ends) | join(', ')
-            ~ ' from ' ~ source.relation ~ ' where landing_batch > ' ~ source.mark
+            ~ ' from ' ~ source.relation ~ ' where landing_batch > ' ~ source.watermark
             ~ (' and landing_batch <= ' ~ upto[source.feed] if source.feed in upto else '')
             ~ ' group by landing_batch, landed_at order by landing_batch'
         ).rows}) -%}
@@ -128,14 +128,14 @@
     {%- do highwater._leave_what_waits(arriving) -%}
     {%- for source in arriving.staged -%}
         {%- set batches = source.batches -%}
-        {%- do source.update({'newest': batches | map(attribute='landing_batch') | map('int') | max | default(source.mark)}) -%}
+        {%- do source.update({'newest': batches | map(attribute='landing_batch') | map('int') | max | default(source.watermark)}) -%}
         {%- do arriving.update({'rows': arriving.rows + batches | map(attribute='records') | map('int') | sum}) -%}
         {%- do arriving.ends.extend(batches) -%}
     {%- endfor -%}
 {%- endmacro -%}
 
 {%- macro _leave_what_waits(arriving) -%}
-    {#- A further full load may begin an epoch, to which later changes would belong as well: nothing that landed with it or behind it is judged. -#}
+    {#- A further full load may begin an epoch, to which later changes would belong as well: nothing that landed with it or behind it is classified. -#}
     {%- set since = [] -%}
     {%- for source in arriving.staged -%}
         {%- set later = highwater.later_baselines(arriving, source) -%}
@@ -148,31 +148,31 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _standing_relations(arriving) -%}
+{%- macro _current_relations(arriving) -%}
     {#- What there is: the base, and what is pending in this log. -#}
     {%- set newest = arriving.log_batch - 1 -%}
     {%- set merged = adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged') -%}
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
-    {%- set taken_in = highwater.newest_log_batch(merged, newest - 100) -%}
-    {%- do highwater._number_above(arriving, merged, taken_in) -%}
+    {%- set applied_batch = highwater.newest_log_batch(merged, newest - 100) -%}
+    {%- do highwater._number_above(arriving, merged, applied_batch) -%}
     {%- do highwater._number_above_history(arriving) -%}
-    {%- set standing = [{'name': merged, 'where': none}] -%}
-    {%- if newest > taken_in -%}
-        {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}
+    {%- set current = [{'name': merged, 'where': none}] -%}
+    {%- if newest > applied_batch -%}
+        {%- do current.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ applied_batch}) -%}
     {%- endif -%}
-    {{ return(standing if highwater._may_be_beaten(arriving, standing) else []) }}
+    {{ return(current if highwater._may_be_beaten(arriving, current) else []) }}
 {%- endmacro -%}
 
-{%- macro _may_be_beaten(arriving, standing) -%}
-    {#- What comes in order is above everything that stands, whose files are skipped by that: then no key is looked up. -#}
+{%- macro _may_be_beaten(arriving, current) -%}
+    {#- What comes in order is above everything there is, whose files are skipped by that: then no key is looked up. -#}
     {%- set lowest = arriving.ends | map(attribute='lowest') | reject('none') | min(case_sensitive=true) -%}
     {%- if highwater.entity_setting(arriving.entity, 'insert_only', false) or lowest is not defined -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set above = [] -%}
-    {%- for relation in standing -%}
+    {%- for relation in current -%}
         {%- do above.append(
             'select 1 from ' ~ relation.name ~ " where change_sequence_number >= '" ~ lowest ~ "'"
             ~ (' and ' ~ relation.where if relation.where else '')
@@ -182,8 +182,8 @@
 {%- endmacro -%}
 
 {%- macro _find_truncates(arriving) -%}
-    {#- The truncates that stand and those that arrive, as literals for the SQL: there are few, and every row asks. -#}
-    {%- for relation in arriving.standing -%}
+    {#- The current truncates and those that arrive, as literals for the SQL: there are few, and every row is compared with them. -#}
+    {%- for relation in arriving.current -%}
         {%- set sequence = run_query(
             "select max(change_sequence_number) from " ~ relation.name ~ " where change_type = 'truncate' and "
             ~ (relation.where or highwater.is_truncate(highwater.entity_key(arriving.entity)))

@@ -1,5 +1,5 @@
 {%- macro columns_of_change(entity) -%}
-    {#- Delta keeps statistics of the first 32 columns, and builds ask for what is above a batch or a sequence. -#}
+    {#- Delta keeps statistics of the first 32 columns, and builds query what is above a batch or a sequence. -#}
     {%- set first = ['log_batch', 'change_sequence_number'] -%}
     {%- set left_out = first + ['present_columns', 'is_derived', 'rejection_reason', 'rejection_detail', 'record'] -%}
     {{ return(

@@ -3,7 +3,7 @@
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- set may_outlive = truncates and highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set log = log or api.Relation.create(schema=merged.schema, identifier=entity ~ '_changes') -%}
-    {%- set base = highwater.rows_and_mark(merged) if execute and load_relation(merged) else none -%}
+    {%- set base = highwater.rows_and_watermark(merged) if execute and load_relation(merged) else none -%}
     {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, entity) -%}
     {%- set rows = merged if is_plain else 'base_and_pending' -%}
     {%- if is_plain and truncates -%}
@@ -31,7 +31,7 @@ select
 from (
     select
         *,
-        -- those of rows that stand above a truncate with columns from below it
+        -- those of rows that are above a truncate with columns from below it
         if(
             exists(map_values(column_orders), `each order` -> `each order`.change_sequence_number < `truncated below`),
             column_orders,
@@ -63,11 +63,11 @@ where
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if written -%}
         {#- as a literal: files of the log and of the base that are older need not be opened -#}
-        {%- set taken_in = "(\n            select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
+        {%- set applied_batch = "(\n            select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
             ~ entity ~ '; run: highwater build --select ' ~ entity ~ "'))\n            from " ~ merged
             ~ '\n            where log_batch >= ' ~ written ~ '\n        )' -%}
     {%- else -%}
-        {%- set taken_in = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
+        {%- set applied_batch = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
     {%- endif -%}
     {%- set logged = '(select coalesce(max(log_batch), 0) from ' ~ log ~ ')' -%}
     {%- set published = logged if var('candidate', false) else
@@ -82,7 +82,7 @@ pending as (
     where
         verdict = 'applied'
         and log_batch > {{ written }}
-        and log_batch > {{ taken_in }}
+        and log_batch > {{ applied_batch }}
         {%- if publications %}
         -- before its first publication a table shows what it has
         and log_batch <= {{ published }}
@@ -126,12 +126,12 @@ cut as (
     select
         -- the tables of one query may be of different moments: better no answer than half a publication
         case
-            when coalesce(taken_in <= published and published <= logged, true) then true
+            when coalesce(applied_batch <= published and published <= logged, true) then true
             else raise_error('{{ entity }}: a publication came while this query was planned. Run it again; if it says so each time: highwater build')
         end as is_one_moment
     from (
         select
-            {{ taken_in | indent(4) }} as taken_in,
+            {{ applied_batch | indent(4) }} as applied_batch,
             {{ logged }} as logged,
             {{ published }} as published
     )

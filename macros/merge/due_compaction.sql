@@ -2,7 +2,7 @@
     {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
     {%- do highwater._take_over_layers(merged, entity) -%}
     {%- set rule = rule or highwater._compaction_rule() -%}
-    {%- set base = highwater.rows_and_mark(merged) -%}
+    {%- set base = highwater.rows_and_watermark(merged) -%}
     {%- set pending = run_query(
         'select ' ~ ([
             "count_if(change_type <> 'truncate') as pending_rows",
@@ -12,7 +12,7 @@
         ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch
         ~ highwater.up_to_log_batch(published)
     ).rows[0] -%}
-    {%- set due = {'cause': '', 'taken_in': base.log_batch, 'ends': {}} -%}
+    {%- set due = {'cause': '', 'applied_batch': base.log_batch, 'ends': {}} -%}
     {%- for name in pending.keys() if name.startswith(('least ', 'greatest ')) -%}
         {%- do due.ends.update({name: pending[name] | string if pending[name] is not none else none}) -%}
     {%- endfor -%}
@@ -20,8 +20,7 @@
         {%- do due.update({'cause': highwater._cause_of_compaction(rule, pending, base.rows)}) -%}
     {%- endif -%}
     {%- if published is none -%}
-        {#- `highwater build` listens, and need not ask -#}
-        {%- do log(entity ~ ' leaves ' ~ (0 if due.cause else pending.pending_rows | int) ~ ' changes pending') -%}
+        {%- do highwater.say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
     {%- endif -%}
     {{ return(due) }}
 {%- endmacro -%}

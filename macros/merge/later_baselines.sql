@@ -40,12 +40,12 @@
             landing_batch,
             unix_micros(landed_at) as `landed micros`
         from {{ source.relation }}
-        where landing_batch > {{ source.mark }} and {{ highwater.is_undeclared_baseline() }}
+        where landing_batch > {{ source.watermark }} and {{ highwater.is_undeclared_baseline() }}
         {%- if log %}
 
         union all
 
-        -- what the log has stands before everything that arrives
+        -- what the log has comes before everything that arrives
         select
             {%- for column in key %}
             `{{ column }}`,

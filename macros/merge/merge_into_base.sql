@@ -3,7 +3,7 @@
     merge into {{ merged }} as base
     using {{ changes }} as change
         on
-            -- always so; it stands in the history of the table, where `highwater status` finds it
+            -- always so; it is in the history of the table, where `highwater status` finds it
             base.feed <> 'compacted by {{ due.cause }}'
             {%- for column in highwater.entity_key(entity) %}
             and base.`{{ column }}` = change.`{{ column }}`

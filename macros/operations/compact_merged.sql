@@ -11,7 +11,7 @@
 {%- macro _latest_pending(merged, log, entity, due, published) -%}
     (
         with changes as (
-            {{ highwater.applied_since(log, entity, due.taken_in, published) | indent(12) }}
+            {{ highwater.applied_since(log, entity, due.applied_batch, published) | indent(12) }}
         )
         {{ highwater.latest_change_per_key('changes', entity, merged) | indent(8) }}
     )

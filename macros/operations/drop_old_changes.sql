@@ -6,8 +6,8 @@
         {{ return('') }}
     {%- endif -%}
     {%- set merged = highwater.built_relation(entity ~ '_merged') -%}
-    {%- set taken_in = highwater.newest_log_batch(merged) -%}
-    {%- set is_old = is_old ~ ' and log_batch <= ' ~ taken_in -%}
+    {%- set applied_batch = highwater.newest_log_batch(merged) -%}
+    {%- set is_old = is_old ~ ' and log_batch <= ' ~ applied_batch -%}
     {%- do run_query(
         'delete from ' ~ log ~ ' where ' ~ is_old ~ " and (verdict = 'duplicate' or rejection_reason is not null)"
     ) -%}

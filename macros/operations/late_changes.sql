@@ -33,7 +33,7 @@
         on change.landed_at = ended.landed_at
     where
         change.feed = '{{ part.feed }}'
-        and change.landing_batch > {{ part.mark }}
+        and change.landing_batch > {{ part.watermark }}
         and change.landing_batch <= {{ part.newest }}
         and change.rejection_reason is null
         and change.change_sequence_number < ended.came_after

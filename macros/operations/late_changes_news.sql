@@ -5,11 +5,11 @@
         'before': [], 'statements': [], 'then': highwater._late_changes_gathered,
         'declaration': declaration, 'is_other': false,
     } -%}
-    {%- set marks = highwater.gathered_marks('late_changes') -%}
-    {%- if not horizons and not marks -%}
+    {%- set watermarks = highwater.gathered_watermarks('late_changes') -%}
+    {%- if not horizons and not watermarks -%}
         {{ return(news) }}
     {%- endif -%}
-    {%- if marks and declaration not in marks.values() | map(attribute='declaration') -%}
+    {%- if watermarks and declaration not in watermarks.values() | map(attribute='declaration') -%}
         {#- other days, other changes are late -#}
         {%- do news.before.append('delete from ' ~ late) -%}
         {%- do news.update({'is_other': true}) -%}
@@ -26,7 +26,7 @@
 
 {%- macro _late_changes_gathered(late, news) -%}
     {%- if news.statements or news.is_other -%}
-        {%- do highwater.keep_marks_of_ledger('late_changes', news.declaration) -%}
+        {%- do highwater.keep_watermarks_of_ledger('late_changes', news.declaration) -%}
     {%- endif -%}
 {%- endmacro -%}
 

@@ -1,4 +1,4 @@
-{%- macro newest_batches(raw_table, mark) -%}
+{%- macro newest_batches(raw_table, watermark) -%}
     {%- set newest = {} -%}
     {%- if load_cached_relation(raw_table) is none -%}
         {#- nothing of the feed has ever landed -#}
@@ -6,7 +6,7 @@
     {%- endif -%}
     {%- for row in run_query(
         'select source_table, max(landing_batch) from ' ~ raw_table
-        ~ " where entry = 'record' and landing_batch > " ~ mark ~ ' group by source_table'
+        ~ " where entry = 'record' and landing_batch > " ~ watermark ~ ' group by source_table'
     ).rows -%}
         {%- do newest.update({row[0]: row[1] | int}) -%}
     {%- endfor -%}

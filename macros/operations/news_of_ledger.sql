@@ -2,10 +2,10 @@
     {%- if adapter.get_relation(none, this.schema, ref('ledger').identifier) is none -%}
         {{ return([]) }}
     {%- endif -%}
-    {#- A table that the project no longer declares has no log to ask. -#}
+    {#- A table that the project no longer declares has no log to query. -#}
     {%- set declared = highwater.tables_of_project() | map(attribute='entity') | list -%}
     {{ return(run_query(
-        "select ledger.table_name, ledger.feed, coalesce(max(gathered.landing_batch), 0) as mark,"
+        "select ledger.table_name, ledger.feed, coalesce(max(gathered.landing_batch), 0) as watermark,"
         ~ " max(ledger.landing_batch) as newest, sum(ledger.rejected) as rejected, sum(ledger.tied) as tied"
         ~ " from " ~ ref('ledger') ~ " as ledger left join " ~ highwater.gathered_batches() ~ " as gathered"
         ~ " on gathered.model = '" ~ model_name ~ "' and gathered.feed = ledger.feed"

@@ -6,7 +6,7 @@
             select
                 {%- for column in highwater.columns_of_change(entity) %}
                 {%- if column == 'log_batch' %}
-                -- all changes of the key are in the row: none of them is taken in again
+                -- all changes of the key are in the row: none of them is applied again
                 max(log_batch) over (partition by {{ highwater.quoted_names(highwater.entity_key(entity)) }}) as log_batch
                 {%- else %}
                 `{{ column }}`

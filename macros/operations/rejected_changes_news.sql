@@ -15,23 +15,23 @@
 
 {%- macro _rejected_changes_gathered(rejected, news) -%}
     {#- What is rejected stays until a replay brings it again, by file and line, and it is accepted. -#}
-    {%- set standing = [] -%}
+    {%- set listed = [] -%}
     {%- if news.of_ledger -%}
         {%- for row in run_query('select distinct table_name, feed from ' ~ rejected).rows -%}
-            {%- do standing.append((row[0], row[1])) -%}
+            {%- do listed.append((row[0], row[1])) -%}
         {%- endfor -%}
     {%- endif -%}
-    {%- set asked = [] -%}
-    {%- for part in news.of_ledger if (part.table_name, part.feed) in standing -%}
-        {%- do asked.append(part) -%}
+    {%- set queried = [] -%}
+    {%- for part in news.of_ledger if (part.table_name, part.feed) in listed -%}
+        {%- do queried.append(part) -%}
     {%- endfor -%}
-    {%- for parts in asked | batch(highwater.tables_at_once()) -%}
-        {%- for row in run_query(highwater._counted_mended_records(rejected, parts)).rows if row[1] > 0 -%}
-            {%- do run_query(highwater._drop_mended_records(rejected, parts[row[0] | int])) -%}
+    {%- for parts in queried | batch(highwater.tables_at_once()) -%}
+        {%- for row in run_query(highwater._counted_repaired_records(rejected, parts)).rows if row[1] > 0 -%}
+            {%- do run_query(highwater._drop_repaired_records(rejected, parts[row[0] | int])) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- if news.statements or asked -%}
-        {%- do highwater.keep_marks_of_ledger('rejected_changes') -%}
+    {%- if news.statements or queried -%}
+        {%- do highwater.keep_watermarks_of_ledger('rejected_changes') -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -75,7 +75,7 @@
         on rejected.rejection_reason = rejection_reasons.rejection_reason
 {%- endmacro -%}
 
-{%- macro _mended_records(part) -%}
+{%- macro _repaired_records(part) -%}
     select distinct
         source_file,
         source_line
@@ -86,7 +86,7 @@
         and source_file is not null
 {%- endmacro -%}
 
-{%- macro _counted_mended_records(rejected, parts) -%}
+{%- macro _counted_repaired_records(rejected, parts) -%}
     {%- for part in parts %}
     {%- if not loop.first %}
 
@@ -94,21 +94,21 @@
     {%- endif %}
 
     select
-        {{ loop.index0 }} as place,
-        count(*) as mended
+        {{ loop.index0 }} as ordinal,
+        count(*) as repaired
     from {{ rejected }} as rejected
     inner join (
-        {{ highwater._mended_records(part) | indent(8) }}
+        {{ highwater._repaired_records(part) | indent(8) }}
     ) as accepted
         on rejected.source_file = accepted.source_file and rejected.source_line = accepted.source_line
     where rejected.table_name = '{{ part.table_name }}' and rejected.feed = '{{ part.feed }}'
     {%- endfor %}
 {%- endmacro -%}
 
-{%- macro _drop_mended_records(rejected, part) -%}
+{%- macro _drop_repaired_records(rejected, part) -%}
     merge into {{ rejected }} as rejected
     using (
-        {{ highwater._mended_records(part) | indent(8) }}
+        {{ highwater._repaired_records(part) | indent(8) }}
     ) as accepted
         on
             rejected.table_name = '{{ part.table_name }}'

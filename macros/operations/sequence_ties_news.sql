@@ -9,7 +9,7 @@
 
 {%- macro _sequence_ties_gathered(ties, news) -%}
     {%- if news.statements -%}
-        {%- do highwater.keep_marks_of_ledger('sequence_ties') -%}
+        {%- do highwater.keep_watermarks_of_ledger('sequence_ties') -%}
     {%- endif -%}
 {%- endmacro -%}
 

@@ -1,6 +1,6 @@
 {%- macro stale_rows_news(stale, was_view) -%}
     {#- A row stays until a newer change of its key is accepted, or this one by a replay. -#}
-    {%- set news = {'before': [], 'statements': [], 'then': highwater._stale_rows_gathered, 'asked': []} -%}
+    {%- set news = {'before': [], 'statements': [], 'then': highwater._stale_rows_gathered, 'queried': []} -%}
     {%- set of_ledger = highwater.news_of_ledger('stale_rows') -%}
     {%- set listed = [] -%}
     {%- if of_ledger -%}
@@ -14,7 +14,7 @@
             {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': highwater._stale_rows(part)}) -%}
         {%- endif -%}
         {%- if part.table_name in listed -%}
-            {%- do news.asked.append(part) -%}
+            {%- do news.queried.append(part) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- do news.statements.extend(highwater.statements_of_parts(parts)) -%}
@@ -22,11 +22,11 @@
 {%- endmacro -%}
 
 {%- macro _stale_rows_gathered(stale, news) -%}
-    {%- for parts in news.asked | batch(highwater.tables_at_once()) -%}
+    {%- for parts in news.queried | batch(highwater.tables_at_once()) -%}
         {%- do run_query(highwater._drop_rows_that_moved_on(stale, parts)) -%}
     {%- endfor -%}
-    {%- if news.statements or news.asked -%}
-        {%- do highwater.keep_marks_of_ledger('stale_rows') -%}
+    {%- if news.statements or news.queried -%}
+        {%- do highwater.keep_watermarks_of_ledger('stale_rows') -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -42,17 +42,17 @@
         {{ newest_rejected | indent(8) }}
     ) as rejected
     left anti join (
-        -- what stands of these keys; the big table is read once, and never shuffled
-        select{{ highwater.broadcast_hint('rejected_keys', part.rejected | int) }} standing.*
+        -- the current rows of these keys; the big table is read once, and never shuffled
+        select{{ highwater.broadcast_hint('rejected_keys', part.rejected | int) }} current_rows.*
         from (
             {{ highwater._accepted_rows(entity) | indent(12) }}
-        ) as standing
+        ) as current_rows
         left semi join (
             {{ newest_rejected | indent(12) }}
         ) as rejected_keys
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}standing.`{{ column }}` = rejected_keys.`{{ column }}`
+                {{ 'and ' if not loop.first }}current_rows.`{{ column }}` = rejected_keys.`{{ column }}`
                 {%- endfor %}
     ) as accepted
         on
@@ -110,7 +110,7 @@
 {%- endmacro -%}
 
 {%- macro _accepted_rows(entity) -%}
-    {#- The merged table, and changes of the log that it has not taken in yet: it may be built later, or be held. -#}
+    {#- The merged table, and changes of the log that it has not applied yet: it may be built later, or be held. -#}
     {%- set log = ref(project_name, entity ~ '_changes') -%}
     {%- set merged = adapter.get_relation(none, log.schema, entity ~ '_merged') -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}

@@ -1,15 +1,15 @@
 {%- macro unassigned_records_news(unassigned, was_view) -%}
     {%- set news = {'before': [], 'statements': [], 'then': highwater._unassigned_records_gathered, 'feeds': {}} -%}
-    {%- set marks = highwater.gathered_marks('unassigned_records') -%}
+    {%- set watermarks = highwater.gathered_watermarks('unassigned_records') -%}
     {%- set parts = [] -%}
     {%- for feed, tables in highwater.tables_of_feeds().items() -%}
         {%- set raw_table = source(feed, tables[0][2]) -%}
         {%- set declared = tables | map(attribute=1) | list -%}
         {%- set declaration = local_md5(tojson(declared | sort)) -%}
-        {%- set mark = marks.get((feed, none), {}) -%}
-        {%- set is_same = mark.declaration == declaration -%}
-        {%- set upto = mark.landing_batch if is_same else 0 -%}
-        {%- if mark and not is_same -%}
+        {%- set watermark = watermarks.get((feed, none), {}) -%}
+        {%- set is_same = watermark.declaration == declaration -%}
+        {%- set upto = watermark.landing_batch if is_same else 0 -%}
+        {%- if watermark and not is_same -%}
             {%- do news.before.extend(highwater._forget_declared(unassigned, feed, declared)) -%}
         {%- endif -%}
         {%- set newest = highwater.newest_batches(raw_table, upto) -%}
@@ -28,11 +28,11 @@
 {%- endmacro -%}
 
 {%- macro _unassigned_records_gathered(unassigned, news) -%}
-    {%- set marks = [] -%}
+    {%- set watermarks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
-        {%- do marks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
+        {%- do watermarks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
     {%- endfor -%}
-    {%- do highwater.keep_marks_of_feeds('unassigned_records', marks) -%}
+    {%- do highwater.keep_watermarks_of_feeds('unassigned_records', watermarks) -%}
 {%- endmacro -%}
 
 {%- macro _forget_declared(unassigned, feed, declared) -%}

@@ -48,7 +48,7 @@
 {%- endmacro -%}
 
 {%- macro _model_of(relation) -%}
-    {#- With `config.where` dbt hands a test a select from the model in the place of the model. -#}
+    {#- With `config.where` dbt hands a test a select from the model instead of the model. -#}
     {%- set text = (relation | string).replace('`', '') -%}
     {%- for node in graph.nodes.values() if node.resource_type in ['model', 'snapshot', 'seed'] -%}
         {%- set name = node.schema ~ '.' ~ node.alias -%}
@@ -64,7 +64,7 @@
 {%- endmacro -%}
 
 {%- macro _readable_rows(export, where, has_reasons) -%}
-    {#- A row of an export that could not be read has NULLs in the place of values, and equals nothing. -#}
+    {#- A row of an export that could not be read has NULLs instead of values, and equals nothing. -#}
     {%- set conditions = (['rejection_reason is null'] if has_reasons else []) + (['(' ~ where ~ ')'] if where else []) -%}
     {{ return(highwater._rows_where(export, conditions | join(' and '))) }}
 {%- endmacro -%}

@@ -88,7 +88,7 @@ end
         from (
             select
                 *,
-                {{ highwater.json_document('mended_cursor', 'struct<
+                {{ highwater.json_document('repaired_cursor', 'struct<
                     extractorId: string,
                     timestamp: string,
                     log: string,
@@ -104,7 +104,7 @@ end
                 select
                     *,
                     -- line ends of the producer's own documents stand inside its names: "partN um"
-                    regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":') as mended_cursor
+                    regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":') as repaired_cursor
                 from (
                     {{- parsed | indent(12) }}
                 )

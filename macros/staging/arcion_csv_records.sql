@@ -47,12 +47,12 @@
     {{- highwater.arcion_changes(parsed, feed, entity, is_text=false) -}}
 {%- endmacro -%}
 
-{%- macro _arcion_field(place, name, has_header) -%}
-{{ 'fields[' ~ highwater.sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ place ~ ')' }}
+{%- macro _arcion_field(ordinal, name, has_header) -%}
+{{ 'fields[' ~ highwater.sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ ordinal ~ ')' }}
 {%- endmacro -%}
 
 {%- macro _arcion_values(offset, ending, has_header) -%}
-map_from_arrays(names, transform(names, (name, place) -> {{
-    "fields[concat(name, '" ~ ending ~ "')]" if has_header else 'get(delivered, 3 * place + ' ~ offset ~ ')'
+map_from_arrays(names, transform(names, (name, ordinal) -> {{
+    "fields[concat(name, '" ~ ending ~ "')]" if has_header else 'get(delivered, 3 * ordinal + ' ~ offset ~ ')'
 }}))
 {%- endmacro -%}

@@ -1,14 +1,14 @@
-{%- macro change_contract(typed, feed, entity, has_parts=false, has_place=false) -%}
+{%- macro change_contract(typed, feed, entity, has_parts=false, has_ordinal=false) -%}
     {%- set key = highwater.entity_key(entity) -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- set ignores = highwater.feed_setting(feed, 'epochs', []) | selectattr('ignore', 'defined') | list -%}
     select
         typed.*,
-        {%- if has_place %}
+        {%- if has_ordinal %}
         case
-            -- a row as it was read, and a truncate, have no place among the changes of a key
+            -- a row as it was read, and a truncate, have no ordinal among the changes of a key
             when is_snapshot or change_type = 'truncate' then change_sequence_number
-            else concat(change_sequence_number, '/', place)
+            else concat(change_sequence_number, '/', ordinal)
         end as change_sequence_number,
         {%- else %}
         change_sequence_number,

@@ -72,7 +72,7 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
         *,
         -- what the record's schema says of them, the first of each name
         map_from_entries(transform(
-            filter(schema_types, (type, place) -> array_position(schema_names, type.field) = place + 1),
+            filter(schema_types, (type, ordinal) -> array_position(schema_names, type.field) = ordinal + 1),
             type -> struct(type.field, type)
         )) as types
     from (

@@ -21,7 +21,7 @@ case
             {'text': 'substr(metadata.sequence, 17)', 'base': 'decimal', 'is_unsigned': true},
         ]) | indent(8) }}
     {%- else %}
-    -- the time in the name of the file, then the place in it
+    -- the time in the name of the file, then the ordinal in it
     else {{ highwater.sortable_sequence([
             {'text': "replace(metadata.sequence, '-')", 'base': 'decimal', 'is_unsigned': true},
             {'text': 'cast(source_line as string)', 'base': 'decimal'},

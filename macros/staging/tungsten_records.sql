@@ -10,7 +10,7 @@
     {%- set sequence -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
-    -- rows of one transaction are told apart by their place in the file: row_id is another one after a restart
+    -- rows of one transaction are told apart by their ordinal in the file: row_id is another one after a restart
     when metadata.row_id rlike '^[0-9]{1,19}\\z' and try_cast(metadata.row_id as bigint) is not null
         then {{ highwater.sortable_sequence([{'text': 'metadata.seqno', 'base': 'decimal'}]) | indent(8) }}
 end

@@ -3,21 +3,21 @@
     {%- set key = highwater.entity_key(entity) -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set typed_names = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='name') | list -%}
-    {%- set key_places = [] -%}
+    {%- set key_ordinals = [] -%}
     {%- for name in typed_names if name in key -%}
-        {%- do key_places.append(typed_names.index(name)) -%}
+        {%- do key_ordinals.append(typed_names.index(name)) -%}
     {%- endfor -%}
     select
         *,
         case
             when size(array_compact(misfit_texts)) > 0 then concat_ws(' and ', transform(
                 misfit_texts,
-                (misfit, place) -> case
+                (misfit, ordinal) -> case
                     -- a delete is told by its key, whatever else it carries
                     when misfit is not null and (not change_type <=> 'delete'
-                    {{- ' or place in (' ~ key_places | join(', ') ~ ')' if key_places }})
+                    {{- ' or ordinal in (' ~ key_ordinals | join(', ') ~ ')' if key_ordinals }})
                         then concat(
-                            get({{ highwater._of_types(1) }}, place), ' = ', to_json(array(misfit)), ' does not fit ', get({{ highwater._of_types(2) }}, place)
+                            get({{ highwater._of_types(1) }}, ordinal), ' = ', to_json(array(misfit)), ' does not fit ', get({{ highwater._of_types(2) }}, ordinal)
                         )
                 end
             ))

@@ -18,7 +18,7 @@ changes as (
     from {{ log }}
     where
         verdict = 'applied'
-        -- what the table has not taken in yet is for the next build
+        -- what the table has not applied yet is for the next build
         and log_batch <= (select max(held.log_batch) from {{ model }} as held)
 
 ),
@@ -102,7 +102,7 @@ compared as (
 
 ),
 
-judged as (
+classified as (
 
     select
         key,
@@ -136,7 +136,7 @@ judged as (
 
 )
 
-select * from judged
+select * from classified
 where problem is not null
 
 {% endtest %}

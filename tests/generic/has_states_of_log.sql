@@ -73,7 +73,7 @@ compared as (
 
 ),
 
-judged as (
+classified as (
 
     select
         *,
@@ -97,7 +97,7 @@ judged as (
 
 )
 
-select * from judged
+select * from classified
 where problem is not null
 
 {% endtest %}

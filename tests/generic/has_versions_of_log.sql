@@ -13,7 +13,7 @@ with
 
 changes as (
 
-    {{ highwater.changes_with_images(log, entity, {'mark': none, 'rows': 0, 'last': last}) | indent(4) }}
+    {{ highwater.changes_with_images(log, entity, {'watermark': none, 'rows': 0, 'last': last}) | indent(4) }}
 
 ),
 

@@ -18,28 +18,36 @@ MERGE, STAGING = "macros/merge", "macros/staging"
 WHOLE_ROWS = {
     "deletes win ties": (f"{MERGE}/total_order.sql", "not {{ change }}.is_deleted", "{{ change }}.is_deleted"),
     "the lowest change of a key": (f"{MERGE}/latest_change_per_key.sql", "select max_by(", "select min_by("),
-    "no order in a batch": (f"{MERGE}/judged_changes.sql", "when `change order` < `batch order` or ", "when "),
-    "nothing was there before": (f"{MERGE}/judged_changes.sql", " or `change order` < `order before` then", " then"),
-    "copies count": (f"{MERGE}/judged_changes.sql", "when `is copy` or `change order` <=>", "when `change order` <=>"),
+    "no order in a batch": (f"{MERGE}/classified_changes.sql", "when `change order` < `batch order` or ", "when "),
+    "nothing was there before": (
+        f"{MERGE}/classified_changes.sql",
+        " or `change order` < `order before` then",
+        " then",
+    ),
+    "copies count": (
+        f"{MERGE}/classified_changes.sql",
+        "when `is copy` or `change order` <=>",
+        "when `change order` <=>",
+    ),
     "what was there counts again": (
-        f"{MERGE}/judged_changes.sql",
+        f"{MERGE}/classified_changes.sql",
         "when `is copy` or `change order` <=> `order before` then",
         "when `is copy` then",
     ),
     "a batch is before itself": (
-        f"{MERGE}/judged_changes.sql",
+        f"{MERGE}/classified_changes.sql",
         "range between unbounded preceding and 1 preceding",
         "range between unbounded preceding and current row",
     ),
     "the lowest of what stands": (
-        f"{MERGE}/standing_changes.sql",
-        "max({{ highwater.total_order('standing') }}) as `standing order`",
-        "min({{ highwater.total_order('standing') }}) as `standing order`",
+        f"{MERGE}/current_changes.sql",
+        "max({{ highwater.total_order('current_rows') }}) as `current order`",
+        "min({{ highwater.total_order('current_rows') }}) as `current order`",
     ),
     "what the log alone has is forgotten": (
         f"{MERGE}/arriving_batches.sql",
-        "if newest > taken_in",
-        "if newest > taken_in + 1000000",
+        "if newest > applied_batch",
+        "if newest > applied_batch + 1000000",
     ),
     "what stands is not asked": (
         f"{MERGE}/arriving_batches.sql",
@@ -48,16 +56,16 @@ WHOLE_ROWS = {
     ),
     "the last batch arrives twice": (
         f"{MERGE}/new_arrivals.sql",
-        "where landing_batch > {{ source.mark }}",
-        "where landing_batch >= {{ source.mark }}",
+        "where landing_batch > {{ source.watermark }}",
+        "where landing_batch >= {{ source.watermark }}",
     ),
     "the first batch is skipped": (
         f"{MERGE}/new_arrivals.sql",
-        "where landing_batch > {{ source.mark }}",
-        "where landing_batch > {{ source.mark }} + 1",
+        "where landing_batch > {{ source.watermark }}",
+        "where landing_batch > {{ source.watermark }} + 1",
     ),
     "log batches do not rise": (
-        f"{MERGE}/judged_changes.sql",
+        f"{MERGE}/classified_changes.sql",
         "{{ arriving.log_batch }} as log_batch\n        {{- highwater._columns_of_05(arriving) }}\n    from ranked",
         "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
     ),
@@ -68,8 +76,8 @@ WHOLE_ROWS = {
     ),
     "one log batch too few is taken in": (
         f"{MERGE}/applied_since.sql",
-        "and log_batch > {{ taken_in }}",
-        "and log_batch > {{ taken_in }} + 1",
+        "and log_batch > {{ applied_batch }}",
+        "and log_batch > {{ applied_batch }} + 1",
     ),
     "the lower row wins in the base": (
         f"{MERGE}/merge_into_base.sql",
@@ -100,8 +108,8 @@ WHOLE_ROWS = {
     ),
     "the newest pending batch is not shown": (
         f"{MERGE}/current_rows.sql",
-        "and log_batch > {{ taken_in }}",
-        "and log_batch > {{ taken_in }} + 1",
+        "and log_batch > {{ applied_batch }}",
+        "and log_batch > {{ applied_batch }} + 1",
     ),
     "upper case sorts before lower case": (
         f"{STAGING}/sortable_sequence.sql",
@@ -125,9 +133,13 @@ WHOLE_ROWS = {
     ),
 }
 OF_FILES = {
-    "places in a file say nothing": (f"{STAGING}/places_in_file.sql", "first_line\n        ) - 1", "1\n        ) - 1"),
-    "places count copies": (f"{STAGING}/places_in_file.sql", "dense_rank() over", "row_number() over"),
-    "an old key goes after the new one": (f"{STAGING}/places_in_file.sql", "'is_derived desc, '", "'is_derived, '"),
+    "places in a file say nothing": (
+        f"{STAGING}/ordinals_in_file.sql",
+        "first_line\n        ) - 1",
+        "1\n        ) - 1",
+    ),
+    "places count copies": (f"{STAGING}/ordinals_in_file.sql", "dense_rank() over", "row_number() over"),
+    "an old key goes after the new one": (f"{STAGING}/ordinals_in_file.sql", "'is_derived desc, '", "'is_derived, '"),
     "the deletes of updates are lost": (
         f"{STAGING}/tungsten_records.sql",
         "when 'UD' then 'delete'",
@@ -141,7 +153,7 @@ OF_FILES = {
 }
 PARTIAL_IMAGES = {
     "what is absent is NULL": (
-        f"{MERGE}/judged_changes.sql",
+        f"{MERGE}/classified_changes.sql",
         "array_contains(present_columns, '{{ group[0] }}')",
         "true",
     ),
@@ -162,11 +174,11 @@ PARTIAL_IMAGES = {
     ),
     "what stands is not folded with": (
         f"{MERGE}/folded_changes.sql",
-        "set has_standing = standing is not none and",
-        "set has_standing = false and",
+        "set has_current = current is not none and",
+        "set has_current = false and",
     ),
     "a late column is superseded with its row": (
-        f"{MERGE}/judged_changes.sql",
+        f"{MERGE}/classified_changes.sql",
         "and `change order` >= `batch of {{ group[0] }}`",
         "and false",
     ),

@@ -1,4 +1,4 @@
-{%- macro take_in_versions(history, versions, entity) -%}
+{%- macro apply_versions(history, versions, entity) -%}
     {%- set key = [] -%}
     {%- set others = [] -%}
     {%- set names_of_key = highwater.entity_key(entity) -%}
@@ -8,7 +8,7 @@
     {%- set others = others + highwater.validity_columns() | reject('equalto', 'valid_from_sequence') | list -%}
     {%- set columns = key + ['valid_from_sequence'] + others -%}
     {%- if highwater.compiled_sql_has_line(highwater.nothing_to_write()) -%}
-        {{ return("select 'nothing to take in'") }}
+        {{ return("select 'nothing to apply'") }}
     {%- endif -%}
     merge into {{ history }} as history
     using {{ versions }} as version

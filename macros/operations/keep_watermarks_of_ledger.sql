@@ -1,4 +1,4 @@
-{%- macro keep_marks_of_ledger(model_name, declaration='') -%}
+{%- macro keep_watermarks_of_ledger(model_name, declaration='') -%}
     {#- The ledger does not change meanwhile: what it has is what was gathered. -#}
     {%- do run_query(
         'insert into ' ~ highwater.gathered_batches() ~ " replace where model = '" ~ model_name ~ "' select '" ~ model_name

@@ -1,4 +1,4 @@
-{%- macro changes_to_take_in(log, entity, publications=none) -%}
+{%- macro changes_to_apply(log, entity, publications=none) -%}
     {%- set published = (highwater.published_log_batch(publications, entity) or 0) if execute and publications else none -%}
     {%- set due = {} -%}
     {%- if execute and is_incremental() -%}
@@ -8,9 +8,9 @@
             {{ return('    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false\n    ' ~ highwater.nothing_to_write()) }}
         {%- endif -%}
     {%- elif execute and published is none -%}
-        {%- do log(entity ~ ' leaves 0 changes pending') -%}
+        {%- do highwater.say_what_is_pending(entity, 0) -%}
     {%- endif -%}
-    {{ highwater.applied_since(log, entity, due.taken_in | default(0), published) }}
+    {{ highwater.applied_since(log, entity, due.applied_batch | default(0), published) }}
     {%- if due.cause %}
         -- compaction: {{ tojson(due) }}
     {%- endif -%}

@@ -3,7 +3,7 @@ with
 
 changes as (
 
-    {{ highwater.changes_to_apply(log, entity, publications) }}
+    {{ highwater.changes_to_take_in(log, entity, publications) }}
 
 ),
 

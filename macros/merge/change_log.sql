@@ -10,13 +10,13 @@ arrivals as (
 
 current_changes as (
 
-    {{ highwater.current_changes('arrivals', arriving) }}
+    {{ highwater.standing_changes('arrivals', arriving) }}
 
 ),
 
 classified as (
 
-    {{ highwater.classified_changes('arrivals', 'current_changes', arriving) }}
+    {{ highwater.judged_changes('arrivals', 'current_changes', arriving) }}
 
 )
 

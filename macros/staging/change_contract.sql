@@ -1,10 +1,10 @@
-{%- macro change_contract(typed, feed, entity, has_parts=false, has_ordinal=false) -%}
+{%- macro change_contract(typed, feed, entity, has_parts=false, has_place=false) -%}
     {%- set key = highwater.entity_key(entity) -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- set ignores = highwater.feed_setting(feed, 'epochs', []) | selectattr('ignore', 'defined') | list -%}
     select
         typed.*,
-        {%- if has_ordinal %}
+        {%- if has_place %}
         case
             -- a row as it was read, and a truncate, have no ordinal among the changes of a key
             when is_snapshot or change_type = 'truncate' then change_sequence_number

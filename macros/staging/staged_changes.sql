@@ -41,7 +41,7 @@ typed as (
 {% if has_place -%}
 numbered as (
 
-    {{ highwater.ordinals_in_file('typed', entity, has_parts=has_old_key, has_row_number=has_row_number) }}
+    {{ highwater.places_in_file('typed', entity, has_parts=has_old_key, has_row_number=has_row_number) }}
 
 ),
 
@@ -49,7 +49,7 @@ numbered as (
 changes as (
 
     {{ highwater.change_contract(
-        'numbered' if has_place else 'typed', source.feed, entity, has_parts=has_old_key, has_ordinal=has_place
+        'numbered' if has_place else 'typed', source.feed, entity, has_parts=has_old_key, has_place=has_place
     ) }}
 
 )

@@ -297,7 +297,7 @@ SQL_FAULTS = {
         "(compiled in the first build)",
     ),
     "SQL of a macro in an idle build": (
-        edit("macros/merge/classified_changes.sql", "    where false\n", "    where false or\n"),
+        edit("macros/merge/judged_changes.sql", "    where false\n", "    where false or\n"),
         ["models/changes/user1"],
         "(compiled in the idle build)",
     ),

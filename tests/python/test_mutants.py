@@ -18,29 +18,21 @@ MERGE, STAGING = "macros/merge", "macros/staging"
 WHOLE_ROWS = {
     "deletes win ties": (f"{MERGE}/total_order.sql", "not {{ change }}.is_deleted", "{{ change }}.is_deleted"),
     "the lowest change of a key": (f"{MERGE}/latest_change_per_key.sql", "select max_by(", "select min_by("),
-    "no order in a batch": (f"{MERGE}/classified_changes.sql", "when `change order` < `batch order` or ", "when "),
-    "nothing was there before": (
-        f"{MERGE}/classified_changes.sql",
-        " or `change order` < `order before` then",
-        " then",
-    ),
-    "copies count": (
-        f"{MERGE}/classified_changes.sql",
-        "when `is copy` or `change order` <=>",
-        "when `change order` <=>",
-    ),
+    "no order in a batch": (f"{MERGE}/judged_changes.sql", "when `change order` < `batch order` or ", "when "),
+    "nothing was there before": (f"{MERGE}/judged_changes.sql", " or `change order` < `order before` then", " then"),
+    "copies count": (f"{MERGE}/judged_changes.sql", "when `is copy` or `change order` <=>", "when `change order` <=>"),
     "what was there counts again": (
-        f"{MERGE}/classified_changes.sql",
+        f"{MERGE}/judged_changes.sql",
         "when `is copy` or `change order` <=> `order before` then",
         "when `is copy` then",
     ),
     "a batch is before itself": (
-        f"{MERGE}/classified_changes.sql",
+        f"{MERGE}/judged_changes.sql",
         "range between unbounded preceding and 1 preceding",
         "range between unbounded preceding and current row",
     ),
     "the lowest of what stands": (
-        f"{MERGE}/current_changes.sql",
+        f"{MERGE}/standing_changes.sql",
         "max({{ highwater.total_order('current_rows') }}) as `current order`",
         "min({{ highwater.total_order('current_rows') }}) as `current order`",
     ),
@@ -65,7 +57,7 @@ WHOLE_ROWS = {
         "where landing_batch > {{ source.watermark }} + 1",
     ),
     "log batches do not rise": (
-        f"{MERGE}/classified_changes.sql",
+        f"{MERGE}/judged_changes.sql",
         "{{ arriving.log_batch }} as log_batch\n        {{- highwater._columns_of_05(arriving) }}\n    from ranked",
         "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
     ),
@@ -133,13 +125,9 @@ WHOLE_ROWS = {
     ),
 }
 OF_FILES = {
-    "places in a file say nothing": (
-        f"{STAGING}/ordinals_in_file.sql",
-        "first_line\n        ) - 1",
-        "1\n        ) - 1",
-    ),
-    "places count copies": (f"{STAGING}/ordinals_in_file.sql", "dense_rank() over", "row_number() over"),
-    "an old key goes after the new one": (f"{STAGING}/ordinals_in_file.sql", "'is_derived desc, '", "'is_derived, '"),
+    "places in a file say nothing": (f"{STAGING}/places_in_file.sql", "first_line\n        ) - 1", "1\n        ) - 1"),
+    "places count copies": (f"{STAGING}/places_in_file.sql", "dense_rank() over", "row_number() over"),
+    "an old key goes after the new one": (f"{STAGING}/places_in_file.sql", "'is_derived desc, '", "'is_derived, '"),
     "the deletes of updates are lost": (
         f"{STAGING}/tungsten_records.sql",
         "when 'UD' then 'delete'",
@@ -153,7 +141,7 @@ OF_FILES = {
 }
 PARTIAL_IMAGES = {
     "what is absent is NULL": (
-        f"{MERGE}/classified_changes.sql",
+        f"{MERGE}/judged_changes.sql",
         "array_contains(present_columns, '{{ group[0] }}')",
         "true",
     ),
@@ -178,7 +166,7 @@ PARTIAL_IMAGES = {
         "set has_current = false and",
     ),
     "a late column is superseded with its row": (
-        f"{MERGE}/classified_changes.sql",
+        f"{MERGE}/judged_changes.sql",
         "and `change order` >= `batch of {{ group[0] }}`",
         "and false",
     ),

@@ -304,7 +304,7 @@ def test_random_names(workshop, seed):
 
 
 FAULTS = {
-    "an internal name without its blank": ("classified_changes", "`change order`", "change_order"),
+    "an internal name without its blank": ("judged_changes", "`change order`", "change_order"),
     "a column without its backticks": ("new_arrivals", "`{{ column.name }}`", "{{ column.name }}"),
 }
 

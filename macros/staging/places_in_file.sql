@@ -1,4 +1,4 @@
-{%- macro ordinals_in_file(changes, entity, has_parts=false, has_row_number=false) -%}
+{%- macro places_in_file(changes, entity, has_parts=false, has_row_number=false) -%}
     select
         *,
         lower(lpad(hex(dense_rank() over (

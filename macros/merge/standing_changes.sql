@@ -1,4 +1,4 @@
-{%- macro current_changes(arrivals, arriving) -%}
+{%- macro standing_changes(arrivals, arriving) -%}
     {%- set key = highwater.entity_key(arriving.entity) -%}
     {%- set is_partial = highwater.entity_setting(arriving.entity, 'partial_images', false) -%}
     {%- if not key -%}

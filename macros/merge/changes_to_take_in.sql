@@ -1,4 +1,4 @@
-{%- macro changes_to_apply(log, entity, publications=none) -%}
+{%- macro changes_to_take_in(log, entity, publications=none) -%}
     {%- set published = (highwater.published_log_batch(publications, entity) or 0) if execute and publications else none -%}
     {%- set due = {} -%}
     {%- if execute and is_incremental() -%}

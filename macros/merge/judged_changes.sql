@@ -1,4 +1,4 @@
-{%- macro classified_changes(arrivals, current, arriving) -%}
+{%- macro judged_changes(arrivals, current, arriving) -%}
     {%- set key = highwater.entity_key(arriving.entity) -%}
     {%- set columns = highwater.entity_columns(arriving.entity) | map(attribute='name') | list + highwater.contract_columns() -%}
     {%- if is_incremental() and not arriving.rows %}

@@ -4,7 +4,7 @@
         {%- if highwater._is_as_it_was(there, sql) -%}
             {{ return("select 'the view is as it was'") }}
         {%- endif -%}
-        {#- Spark replaces a view by dropping it first, and whoever asks in between does not find it -#}
+        {#- Spark replaces a view by dropping it first, and whoever queries it in between does not find it -#}
         alter view {{ relation }} as
         {%- if config.get('contract').enforced %}
         {{ get_assert_columns_equivalent(sql) }}
@@ -17,7 +17,7 @@
 
 {%- macro _is_as_it_was(there, sql) -%}
     {#- Staging alone: there the SQL says all columns and their types. A view keeps Spark's settings of when it was written,
-        so they must be the same too, which `highwater build` knows. dbt has asked for the text of every view already. -#}
+        so they must be the same too, which `highwater build` knows. dbt has queried the text of every view already. -#}
     {{ return(
         model.fqn[1] == 'staging' and env_var('HIGHWATER_PROJECT', 'changed') == 'as it was'
         and not flags.FULL_REFRESH and not config.get('contract').enforced

@@ -1,9 +1,9 @@
-{%- macro row_versions(changes, log, entity, tracked=none, ignored=[]) -%}
-    {{ highwater._versions_of(changes, log, entity, highwater._tracked_columns(entity, tracked, ignored), is_incremental(), highwater._last_log_batch_shown(entity)) }}
-{%- endmacro -%}
-
-{%- macro _versions_of(changes, log, entity, tracked, with_others, last=none) -%}
-    {%- set columns = highwater._columns_of_versions(entity) -%}
+{%- macro row_versions(
+    changes, log, entity, tracked=none, ignored=[],
+    with_others=is_incremental(), last=highwater.last_log_batch_shown(entity)
+) -%}
+    {%- set columns = highwater.columns_in_history(entity) -%}
+    {%- set tracked = highwater._tracked_columns(entity, tracked, ignored) -%}
     {%- set key = highwater.entity_key(entity) -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if execute and not key -%}
@@ -21,7 +21,7 @@
             struct(change_sequence_number, log_batch, {{ highwater.effective_at(log, entity) | indent(12) }} as effective_at)
         ) as truncates
         from {{ log }}
-        where change_type = 'truncate' and verdict in ('applied', 'superseded'){{ highwater._upto(last) }}
+        where change_type = 'truncate' and verdict in ('applied', 'superseded'){{ highwater.up_to_log_batch(last) }}
 
     ),
     {%- endif %}

@@ -9,14 +9,14 @@
 
     changes as (
 
-        {{ highwater._changes_with_images(log, entity, {'mark': none, 'rows': 0, 'last': none}) | indent(4) }}
+        {{ highwater.changes_with_images(log, entity, {'watermark': none, 'rows': 0, 'last': none}) | indent(4) }}
 
     ),
 
     -- what a change does not carry comes from the changes below it, whatever their commit times
     versions as (
 
-        {{ highwater._versions_of('changes', log, entity, highwater._tracked_columns(entity, none, []), false) | indent(4) }}
+        {{ highwater.row_versions('changes', log, entity, with_others=false, last=none) | indent(4) }}
 
     )
 
@@ -27,7 +27,7 @@
     changes as (
 
         select
-            `{{ highwater._columns_of_change(entity) | join('`,\n            `') }}`
+            `{{ highwater.columns_of_change(entity) | join('`,\n            `') }}`
         from {{ log }}
         where
             verdict in ('applied', 'superseded')
@@ -48,7 +48,7 @@
 
     select
         {%- for column in highwater.entity_columns(entity) %}
-        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
+        {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from latest
     where
@@ -64,7 +64,7 @@
 
 {%- macro _versions_as_of(versions, entity, sequence, at) -%}
     select
-        {%- for column in highwater._columns_of_versions(entity) %}
+        {%- for column in highwater.columns_in_history(entity) %}
         `{{ column.version_name }}`{{ ' as `' ~ column.own_name ~ '`' if column.version_name != column.own_name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ versions }}

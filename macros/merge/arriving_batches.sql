@@ -1,7 +1,7 @@
 {%- macro arriving_batches(entity, staged) -%}
     {%- set arriving = {
         'entity': entity, 'staged': [], 'log_batch': 1, 'rows': 0, 'ends': [],
-        'standing': [], 'truncates': [], 'resyncs': [],
+        'current': [], 'truncates': [], 'resyncs': [],
     } -%}
     {%- set rebuilt = var('rebuilt', {}) -%}
     {%- if rebuilt.get('entity') == entity -%}
@@ -15,7 +15,8 @@
     {%- for relation in staged -%}
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
         {%- do arriving.staged.append({
-            'relation': relation, 'feed': feed, 'mark': 0, 'may_hold_baseline': highwater._may_hold_baseline(feed),
+            'relation': relation, 'feed': feed, 'watermark': 0, 'may_hold_baseline': highwater.may_hold_baseline(feed),
+            'table': graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier].sources[0][1],
         }) -%}
     {%- endfor -%}
     {%- if not is_incremental() and not rebuilt and highwater.entity_key(entity) -%}
@@ -24,7 +25,7 @@
         {%- do highwater._number_above_history(arriving) -%}
     {%- endif -%}
     {%- if is_incremental() -%}
-        {%- do highwater._find_marks(arriving) -%}
+        {%- do highwater._find_watermarks(arriving) -%}
     {%- endif -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if not truncates and highwater.entity_key(entity) -%}
@@ -37,24 +38,24 @@
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
         {%- do highwater._refuse_other_types(arriving) -%}
-        {%- do arriving.update({'standing': highwater._standing_relations(arriving)}) -%}
+        {%- do arriving.update({'current': highwater._current_relations(arriving)}) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}
         {%- do highwater._find_truncates(arriving) -%}
     {%- endif -%}
     {%- if (not is_incremental() or arriving.rows > 0) and not rebuilt -%}
         {#- `highwater build` listens, and notes what is to be told of it before it is there -#}
-        {%- set marks = {} -%}
+        {%- set watermarks = {} -%}
         {%- for source in arriving.staged -%}
-            {%- do marks.update({source.feed: source.mark}) -%}
+            {%- do watermarks.update({source.feed: source.watermark}) -%}
         {%- endfor -%}
-        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log, behind ' ~ tojson(marks)) -%}
+        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log, behind ' ~ tojson(watermarks)) -%}
     {%- endif -%}
     {{ return(arriving) }}
 {%- endmacro -%}
 
 {%- macro _number_above_history(arriving) -%}
-    {#- It takes in what is superseded too, so it may have seen a batch that the merged table has not. -#}
+    {#- It applies what is superseded too, so it may have seen a batch that the merged table has not. -#}
     {%- set node = graph.nodes.get('model.' ~ project_name ~ '.' ~ arriving.entity ~ '_history') -%}
     {%- set history = adapter.get_relation(none, node.schema, node.alias) if node and node.config.get('meta', {}).get('history') -%}
     {%- if history -%}
@@ -64,19 +65,19 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _number_above(arriving, relation, taken_in) -%}
-    {#- The log went back or is gone: a number that others have seen must not come again, they would not take it in. -#}
-    {%- if taken_in >= arriving.log_batch -%}
+{%- macro _number_above(arriving, relation, applied_batch) -%}
+    {#- The log went back or is gone: a number that others have seen must not come again, they would not apply it. -#}
+    {%- if applied_batch >= arriving.log_batch -%}
         {%- do log(
             'warning: ' ~ this.identifier ~ ' has up to batch ' ~ (arriving.log_batch - 1) ~ ', and ' ~ relation.identifier
-            ~ ' has taken in batch ' ~ taken_in ~ ': the log went back. What raw has behind it is judged again, as batch '
-            ~ (taken_in + 1) ~ '.', info=true
+            ~ ' has taken in batch ' ~ applied_batch ~ ': the log went back. What raw has behind it is judged again, as batch '
+            ~ (applied_batch + 1) ~ '.', info=true
         ) -%}
-        {%- do arriving.update({'log_batch': taken_in + 1}) -%}
+        {%- do arriving.update({'log_batch': applied_batch + 1}) -%}
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _find_marks(arriving) -%}
+{%- macro _find_watermarks(arriving) -%}
     {#- A log grows without end: what is read of it is its newest batch, and for feeds that are not in it their files. -#}
     {%- set newest = highwater.newest_log_batch(this) -%}
     {%- set rows = highwater._newest_of_feeds('log_batch >= ' ~ newest) | list -%}
@@ -86,7 +87,7 @@
     {%- endif -%}
     {%- for row in rows -%}
         {%- for source in arriving.staged if source.feed == row.feed -%}
-            {%- do source.update({'mark': row.landing_batch | int}) -%}
+            {%- do source.update({'watermark': row.landing_batch | int}) -%}
         {%- endfor -%}
     {%- endfor -%}
     {%- do arriving.update({'log_batch': newest + 1}) -%}
@@ -112,14 +113,14 @@
             {%- do counts.append('count_if(present_columns is not null) as partial_rows') -%}
         {%- endif -%}
         {%- if source.may_hold_baseline and highwater.entity_key(arriving.entity) -%}
-            {%- do counts.append('count_if(' ~ highwater._is_undeclared_baseline() ~ ') as baseline_rows') -%}
+            {%- do counts.append('count_if(' ~ highwater.is_undeclared_baseline() ~ ') as baseline_rows') -%}
         {%- endif -%}
         {%- do source.update({'batches': run_query(
             'select ' ~ ([
                 'landing_batch', 'unix_micros(landed_at) as landed_at', 'count(*) as records',
                 'min(change_sequence_number) filter (where rejection_reason is null) as lowest',
             ] + counts + ends) | join(', ')
-            ~ ' from ' ~ source.relation ~ ' where landing_batch > ' ~ source.mark
+            ~ ' from ' ~ source.relation ~ ' where landing_batch > ' ~ source.watermark
             ~ (' and landing_batch <= ' ~ upto[source.feed] if source.feed in upto else '')
             ~ ' group by landing_batch, landed_at order by landing_batch'
         ).rows}) -%}
@@ -127,20 +128,19 @@
     {%- do highwater._leave_what_waits(arriving) -%}
     {%- for source in arriving.staged -%}
         {%- set batches = source.batches -%}
-        {%- do source.update({'newest': batches | map(attribute='landing_batch') | map('int') | max | default(source.mark)}) -%}
+        {%- do source.update({'newest': batches | map(attribute='landing_batch') | map('int') | max | default(source.watermark)}) -%}
         {%- do arriving.update({'rows': arriving.rows + batches | map(attribute='records') | map('int') | sum}) -%}
         {%- do arriving.ends.extend(batches) -%}
     {%- endfor -%}
 {%- endmacro -%}
 
 {%- macro _leave_what_waits(arriving) -%}
-    {#- A further full load may begin an epoch, to which later changes would belong as well: nothing that landed with it or behind it is judged. -#}
+    {#- A further full load may begin an epoch, to which later changes would belong as well: nothing that landed with it or behind it is classified. -#}
     {%- set since = [] -%}
     {%- for source in arriving.staged -%}
         {%- set later = highwater.later_baselines(arriving, source) -%}
         {%- if later -%}
             {%- do since.append(later[0].landed_at | int) -%}
-            {%- do highwater._say_what_waits(arriving, source, later) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- for source in arriving.staged if since -%}
@@ -148,31 +148,31 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _standing_relations(arriving) -%}
+{%- macro _current_relations(arriving) -%}
     {#- What there is: the base, and what is pending in this log. -#}
     {%- set newest = arriving.log_batch - 1 -%}
     {%- set merged = adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged') -%}
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
-    {%- set taken_in = highwater.newest_log_batch(merged, newest - 100) -%}
-    {%- do highwater._number_above(arriving, merged, taken_in) -%}
+    {%- set applied_batch = highwater.newest_log_batch(merged, newest - 100) -%}
+    {%- do highwater._number_above(arriving, merged, applied_batch) -%}
     {%- do highwater._number_above_history(arriving) -%}
-    {%- set standing = [{'name': merged, 'where': none}] -%}
-    {%- if newest > taken_in -%}
-        {%- do standing.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ taken_in}) -%}
+    {%- set current = [{'name': merged, 'where': none}] -%}
+    {%- if newest > applied_batch -%}
+        {%- do current.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ applied_batch}) -%}
     {%- endif -%}
-    {{ return(standing if highwater._may_be_beaten(arriving, standing) else []) }}
+    {{ return(current if highwater._may_be_beaten(arriving, current) else []) }}
 {%- endmacro -%}
 
-{%- macro _may_be_beaten(arriving, standing) -%}
-    {#- What comes in order is above everything that stands, whose files are skipped by that: then no key is looked up. -#}
+{%- macro _may_be_beaten(arriving, current) -%}
+    {#- What comes in order is above everything there is, whose files are skipped by that: then no key is looked up. -#}
     {%- set lowest = arriving.ends | map(attribute='lowest') | reject('none') | min(case_sensitive=true) -%}
     {%- if highwater.entity_setting(arriving.entity, 'insert_only', false) or lowest is not defined -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set above = [] -%}
-    {%- for relation in standing -%}
+    {%- for relation in current -%}
         {%- do above.append(
             'select 1 from ' ~ relation.name ~ " where change_sequence_number >= '" ~ lowest ~ "'"
             ~ (' and ' ~ relation.where if relation.where else '')
@@ -182,11 +182,11 @@
 {%- endmacro -%}
 
 {%- macro _find_truncates(arriving) -%}
-    {#- The truncates that stand and those that arrive, as literals for the SQL: there are few, and every row asks. -#}
-    {%- for relation in arriving.standing -%}
+    {#- The current truncates and those that arrive, as literals for the SQL: there are few, and every row is compared with them. -#}
+    {%- for relation in arriving.current -%}
         {%- set sequence = run_query(
             "select max(change_sequence_number) from " ~ relation.name ~ " where change_type = 'truncate' and "
-            ~ (relation.where or highwater._is_truncate(highwater.entity_key(arriving.entity)))
+            ~ (relation.where or highwater.is_truncate(highwater.entity_key(arriving.entity)))
         ).rows[0][0] -%}
         {%- if sequence -%}
             {%- do arriving.truncates.append({'sequence': sequence, 'landed_at': none}) -%}
@@ -194,12 +194,11 @@
     {%- endfor -%}
     {%- for source in arriving.staged -%}
         {%- set epochs = highwater.feed_setting(source.feed, 'epochs', []) -%}
-        {%- set table = highwater._node_of_relation(source.relation).sources[0][1] -%}
         {%- for batch in source.batches -%}
             {%- if batch.truncate -%}
                 {%- do arriving.truncates.append({'sequence': batch.truncate, 'landed_at': batch.landed_at}) -%}
             {%- endif -%}
-            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and highwater._is_of_table(epoch, table) -%}
+            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and epoch.get('table', source.table) == source.table -%}
                 {#- a new baseline has begun: what it does not hold is gone -#}
                 {%- set number = epochs.index(epoch) + 1 -%}
                 {%- set start = '%016x' % number -%}
@@ -217,8 +216,7 @@
 
 {%- macro _refuse_resyncs(arriving) -%}
     {%- for source in arriving.staged -%}
-        {%- set table = highwater._node_of_relation(source.relation).sources[0][1] -%}
-        {%- for epoch in highwater.feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and highwater._is_of_table(epoch, table) -%}
+        {%- for epoch in highwater.feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and epoch.get('table', source.table) == source.table -%}
             {{ exceptions.raise_compiler_error(
                 "epoch " ~ loop.index ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
                 ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in the YAML of "

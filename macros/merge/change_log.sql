@@ -8,17 +8,17 @@ arrivals as (
 
 ),
 
-standing as (
+current_changes as (
 
     {{ highwater.standing_changes('arrivals', arriving) }}
 
 ),
 
-judged as (
+classified as (
 
-    {{ highwater.judged_changes('arrivals', 'standing', arriving) }}
+    {{ highwater.judged_changes('arrivals', 'current_changes', arriving) }}
 
 )
 
-select * from judged
+select * from classified
 {%- endmacro -%}

@@ -27,7 +27,7 @@
     from (
         select distinct present_columns
         from {{ source.relation }}
-        where landing_batch > {{ source.mark }} and landing_batch <= {{ source.newest }} and present_columns is not null
+        where landing_batch > {{ source.watermark }} and landing_batch <= {{ source.newest }} and present_columns is not null
     )
         lateral view explode(present_columns) as `carried column`
     group by `carried column`

@@ -3,7 +3,7 @@
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- set may_outlive = truncates and highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set log = log or api.Relation.create(schema=merged.schema, identifier=entity ~ '_changes') -%}
-    {%- set base = highwater.rows_and_mark(merged) if execute and load_relation(merged) else none -%}
+    {%- set base = highwater.rows_and_watermark(merged) if execute and load_relation(merged) else none -%}
     {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, entity) -%}
     {%- set rows = merged if is_plain else 'base_and_pending' -%}
     {%- if is_plain and truncates -%}
@@ -24,14 +24,14 @@ select
         null
     ) as `{{ column.own_name }}`{{ ',' if not loop.last }}
         {%- else %}
-    {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
+    {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endif %}
         {%- endfor %}
     {%- if may_outlive %}
 from (
     select
         *,
-        -- those of rows that stand above a truncate with columns from below it
+        -- those of rows that are above a truncate with columns from below it
         if(
             exists(map_values(column_orders), `each order` -> `each order`.change_sequence_number < `truncated below`),
             column_orders,
@@ -63,11 +63,11 @@ where
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if written -%}
         {#- as a literal: files of the log and of the base that are older need not be opened -#}
-        {%- set taken_in = "(\n            select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
+        {%- set applied_batch = "(\n            select coalesce(max(log_batch), raise_error('" ~ merged.identifier ~ ' is older than the view of '
             ~ entity ~ '; run: highwater build --select ' ~ entity ~ "'))\n            from " ~ merged
             ~ '\n            where log_batch >= ' ~ written ~ '\n        )' -%}
     {%- else -%}
-        {%- set taken_in = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
+        {%- set applied_batch = '(select coalesce(max(log_batch), 0) from ' ~ merged ~ ')' -%}
     {%- endif -%}
     {%- set logged = '(select coalesce(max(log_batch), 0) from ' ~ log ~ ')' -%}
     {%- set published = logged if var('candidate', false) else
@@ -77,12 +77,12 @@ with
 -- applied, and not in the base yet
 pending as (
 
-    select `{{ highwater._columns_of_change(entity) | join('`, `') }}`
+    select `{{ highwater.columns_of_change(entity) | join('`, `') }}`
     from {{ log }}
     where
         verdict = 'applied'
         and log_batch > {{ written }}
-        and log_batch > {{ taken_in }}
+        and log_batch > {{ applied_batch }}
         {%- if publications %}
         -- before its first publication a table shows what it has
         and log_batch <= {{ published }}
@@ -126,12 +126,12 @@ cut as (
     select
         -- the tables of one query may be of different moments: better no answer than half a publication
         case
-            when coalesce(taken_in <= published and published <= logged, true) then true
+            when coalesce(applied_batch <= published and published <= logged, true) then true
             else raise_error('{{ entity }}: a publication came while this query was planned. Run it again; if it says so each time: highwater build')
         end as is_one_moment
     from (
         select
-            {{ taken_in | indent(4) }} as taken_in,
+            {{ applied_batch | indent(4) }} as applied_batch,
             {{ logged }} as logged,
             {{ published }} as published
     )
@@ -147,7 +147,7 @@ truncates as (
     from (
         select change_sequence_number
         from {{ merged }}
-        where {{ highwater._is_truncate(key) }}
+        where {{ highwater.is_truncate(key) }}
         {%- if with_pending %}
 
         union all
@@ -164,7 +164,7 @@ truncates as (
 {%- macro _is_written_at_once(base, log, entity) -%}
     {#- Then nothing is pending once a build is over, and the base is what there is to see. A view of a table that grows
         looks for more before it has to. -#}
-    {%- set rule = highwater._built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
+    {%- set rule = highwater.built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
     {%- if not load_relation(log) or rule != 'always' and (not rule.base_rows or base.rows * 2 > rule.base_rows) -%}
         {{ return(false) }}
     {%- endif -%}
@@ -172,9 +172,4 @@ truncates as (
     {{ return(not run_query(
         'select 1 from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch ~ ' limit 1'
     ).rows | length) }}
-{%- endmacro -%}
-
-{%- macro _is_truncate(key) -%}
-    {#- No other row is without a key, and files are skipped by that: `truncate` lies between the other words. -#}
-`{{ key[0] }}` is null and change_type = 'truncate'
 {%- endmacro -%}

@@ -1,7 +1,8 @@
 {%- macro due_compaction(merged, log, entity, published, rule=none) -%}
     {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
+    {%- do highwater._take_over_layers(merged, entity) -%}
     {%- set rule = rule or highwater._compaction_rule() -%}
-    {%- set base = highwater.rows_and_mark(merged) -%}
+    {%- set base = highwater.rows_and_watermark(merged) -%}
     {%- set pending = run_query(
         'select ' ~ ([
             "count_if(change_type <> 'truncate') as pending_rows",
@@ -9,9 +10,9 @@
             'timestampdiff(second, min(landed_at), current_timestamp()) / 86400 as pending_days',
         ] + highwater.key_ends(entity)) | join(', ')
         ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch
-        ~ (' and log_batch <= ' ~ published if published is not none else '')
+        ~ highwater.up_to_log_batch(published)
     ).rows[0] -%}
-    {%- set due = {'cause': '', 'taken_in': base.log_batch, 'ends': {}} -%}
+    {%- set due = {'cause': '', 'applied_batch': base.log_batch, 'ends': {}} -%}
     {%- for name in pending.keys() if name.startswith(('least ', 'greatest ')) -%}
         {%- do due.ends.update({name: pending[name] | string if pending[name] is not none else none}) -%}
     {%- endfor -%}
@@ -19,14 +20,9 @@
         {%- do due.update({'cause': highwater._cause_of_compaction(rule, pending, base.rows)}) -%}
     {%- endif -%}
     {%- if published is none -%}
-        {%- do highwater._say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
+        {%- do highwater.say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
     {%- endif -%}
     {{ return(due) }}
-{%- endmacro -%}
-
-{%- macro _say_what_is_pending(entity, pending_rows) -%}
-    {#- `highwater build` listens, and need not ask -#}
-    {%- do log(entity ~ ' leaves ' ~ pending_rows ~ ' changes pending') -%}
 {%- endmacro -%}
 
 {%- macro _compaction_rule() -%}

@@ -1,9 +1,9 @@
-{%- macro folded_changes(changes, entity, standing=none) -%}
+{%- macro folded_changes(changes, entity, current=none) -%}
     {%- set key = highwater.entity_key(entity) -%}
     {%- set values = highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list -%}
-    {%- set of_latest = highwater._carried_columns(entity) | reject('in', key + values + ['is_deleted', 'log_batch']) | list -%}
+    {%- set of_latest = highwater.columns_of_change(entity) | reject('in', key + values + ['present_columns', 'is_deleted', 'log_batch']) | list -%}
     {#- a merged table that is built for the first time has nothing to fold with -#}
-    {%- set has_standing = standing is not none and (standing != this or is_incremental()) -%}
+    {%- set has_current = current is not none and (current != this or is_incremental()) -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- set names = "array('" ~ values | join("', '") ~ "')" if values else 'cast(array() as array<string>)' -%}
     select
@@ -66,12 +66,12 @@
                     max({{ highwater.order_of_side(changes, 'is_there', false) }}) as `order there`,
                     max({{ highwater.order_of_side(changes, 'is_gone', false) }}) as `order gone`,
                     max_by(
-                        {{ highwater._foldable_row(values, changes, 'present_columns is null', highwater._orders_of_present_columns(changes)) | indent(24) }},
+                        {{ highwater._foldable_row(values, changes, 'present_columns is null', highwater.orders_of_present_columns(changes)) | indent(24) }},
                         {{ highwater.total_order(changes) }}
                     ) filter (where not is_deleted) as `folded row`
                 from {{ changes }}
                 group by `{{ key | join('`, `') }}`, present_columns
-                {%- if has_standing %}
+                {%- if has_current %}
 
                 union all
 
@@ -86,7 +86,7 @@
                     {{ highwater.order_of_side('held', 'is_there', true) }} as `order there`,
                     {{ highwater.order_of_side('held', 'is_gone', true) }} as `order gone`,
                     {{ highwater._foldable_row(values, 'held', 'column_orders is null and not held.is_deleted', 'held.column_orders') | indent(20) }} as `folded row`
-                from {{ standing }} as held
+                from {{ current }} as held
                 left semi join {{ changes }}
                     on
                         {%- for column in key %}
@@ -102,11 +102,11 @@
                     select change_sequence_number, is_deleted, change_hash
                     from {{ changes }}
                     where change_type = 'truncate'
-                    {%- if has_standing %}
+                    {%- if has_current %}
                     union all
                     select change_sequence_number, is_deleted, change_hash
-                    from {{ standing }}
-                    where {{ highwater._is_truncate(key) }}
+                    from {{ current }}
+                    where {{ highwater.is_truncate(key) }}
                     {%- endif %}
                 ) as truncates
             )

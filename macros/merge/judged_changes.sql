@@ -1,8 +1,8 @@
-{%- macro judged_changes(arrivals, standing, arriving) -%}
+{%- macro judged_changes(arrivals, current, arriving) -%}
     {%- set key = highwater.entity_key(arriving.entity) -%}
     {%- set columns = highwater.entity_columns(arriving.entity) | map(attribute='name') | list + highwater.contract_columns() -%}
     {%- if is_incremental() and not arriving.rows %}
-    {{ highwater._has_nothing_new() }}
+    {{ highwater.nothing_to_write() }}
     select * from {{ this }}
     where false
     {%- elif not key %}
@@ -17,13 +17,13 @@
         {{- highwater._columns_of_05(arriving) }}
     from {{ arrivals }}
     {%- elif highwater.entity_setting(arriving.entity, 'partial_images', false) %}
-    {{- highwater._judged_partial_images(arrivals, standing, arriving, key, columns) }}
+    {{- highwater._classified_partial_images(arrivals, current, arriving, key, columns) }}
     {%- else %}
-    {{- highwater._judged_whole_rows(arrivals, standing, arriving, key, columns) }}
+    {{- highwater._classified_whole_rows(arrivals, current, arriving, key, columns) }}
     {%- endif %}
 {%- endmacro -%}
 
-{%- macro _judged_whole_rows(arrivals, standing, arriving, key, columns) -%}
+{%- macro _classified_whole_rows(arrivals, current, arriving, key, columns) -%}
     with
 
     ordered as (
@@ -43,11 +43,11 @@
             -- the best of its batch, and the best there was before its batch
             max(ordered.`change order`) over of_batch as `batch order`,
             greatest(
-                {{ standing }}.`standing order`,
+                {{ current }}.`current order`,
                 max(ordered.`change order`) over before_batch
             ) as `order before`
         from ordered
-        {{- highwater._with_standing(standing, key) }}
+        {{- highwater._with_current(current, key) }}
         {{- highwater._windows_of_batches(key) }}
 
     )
@@ -82,7 +82,7 @@
     from ranked
 {%- endmacro -%}
 
-{%- macro _judged_partial_images(arrivals, standing, arriving, key, columns) -%}
+{%- macro _classified_partial_images(arrivals, current, arriving, key, columns) -%}
     {%- set groups = highwater.column_groups(arriving) -%}
     {%- set truncated = highwater.truncated_below(arriving, '>=') if arriving.truncates else none %}
     with
@@ -122,23 +122,23 @@
             {%- for side in ['there', 'gone'] %}
             max(ordered.`order {{ side }}`) over of_batch as `batch {{ side }}`,
             greatest(
-                {{ standing }}.`order {{ side }}`,
+                {{ current }}.`order {{ side }}`,
                 max(ordered.`order {{ side }}`) over before_batch
             ) as `{{ side }} before`,
             {%- endfor %}
             {%- for group in groups %}
             max(ordered.`order of {{ group[0] }}`) over of_batch as `batch of {{ group[0] }}`,
             max(ordered.`order of {{ group[0] }}`) over before_batch as `arrived of {{ group[0] }}`,
-            {{ standing }}.`orders of {{ group[0] }}`,
+            {{ current }}.`orders of {{ group[0] }}`,
             {%- endfor %}
             {{ arriving.log_batch }} as log_batch
         from sided as ordered
-        {{- highwater._with_standing(standing, key) }}
+        {{- highwater._with_current(current, key) }}
         {{- highwater._windows_of_batches(key) }}
 
     ),
 
-    -- columns that arrive together may stand with several orders
+    -- columns that arrive together may have several current orders
     compared as (
 
         select
@@ -222,15 +222,15 @@
 {%- endmacro -%}
 
 {%- macro _columns_of_05(arriving) -%}
-    {#- A log of version 0.5 says whether a key was new, which nothing asks any more. -#}
+    {#- A log of version 0.5 says whether a key was new, which nothing queries any more. -#}
     {{- ',\n        cast(null as boolean) as is_new_key' if arriving.has_is_new_key else '' -}}
 {%- endmacro -%}
 
-{%- macro _with_standing(standing, key) %}
-        left join {{ standing }}
+{%- macro _with_current(current, key) %}
+        left join {{ current }}
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}ordered.`{{ column }}` = {{ standing }}.`{{ column }}`
+                {{ 'and ' if not loop.first }}ordered.`{{ column }}` = {{ current }}.`{{ column }}`
                 {%- endfor %}
 {%- endmacro -%}
 

@@ -1,6 +1,6 @@
 {%- macro key_bounds(entity, rows, side) -%}
     {%- set bounds = [] -%}
-    {%- for column in highwater._bounded_columns(entity) -%}
+    {%- for column in highwater.bounded_key_columns(entity) -%}
         {%- set least = rows | map(attribute='least ' ~ column.name) | reject('none') | min(case_sensitive=true) -%}
         {%- set greatest = rows | map(attribute='greatest ' ~ column.name) | reject('none') | max(case_sensitive=true) -%}
         {%- if least is defined and greatest is defined -%}
@@ -11,17 +11,6 @@
         {%- endif -%}
     {%- endfor -%}
     {{ return(bounds) }}
-{%- endmacro -%}
-
-{%- macro _bounded_columns(entity) -%}
-    {#- Floats and timestamps are left out: their text depends on settings. -#}
-    {%- set key = highwater.entity_key(entity) -%}
-    {%- set bounded = [] -%}
-    {%- for column in highwater.entity_columns(entity) if column.name in key
-        and column.data_type in ('tinyint', 'smallint', 'int', 'bigint', 'date', 'string') -%}
-        {%- do bounded.append(column) -%}
-    {%- endfor -%}
-    {{ return(bounded) }}
 {%- endmacro -%}
 
 {%- macro _literal(value, data_type) -%}

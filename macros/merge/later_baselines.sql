@@ -16,7 +16,11 @@
         {%- endif -%}
     {%- endfor -%}
     {#- a file lands once under its name: what comes of it again is replayed -#}
-    {{ return(later | rejectattr('source_file', 'in', highwater._files_in_log(log, source.feed, later)) | list) }}
+    {%- set waiting = later | rejectattr('source_file', 'in', highwater._files_in_log(log, source.feed, later)) | list -%}
+    {%- if waiting -%}
+        {%- do highwater._say_what_waits(arriving, source, waiting) -%}
+    {%- endif -%}
+    {{ return(waiting) }}
 {%- endmacro -%}
 
 {%- macro _readings_of_baselines(entity, source, log) -%}
@@ -36,12 +40,12 @@
             landing_batch,
             unix_micros(landed_at) as `landed micros`
         from {{ source.relation }}
-        where landing_batch > {{ source.mark }} and {{ highwater._is_undeclared_baseline() }}
+        where landing_batch > {{ source.watermark }} and {{ highwater.is_undeclared_baseline() }}
         {%- if log %}
 
         union all
 
-        -- what the log has stands before everything that arrives
+        -- what the log has comes before everything that arrives
         select
             {%- for column in key %}
             `{{ column }}`,
@@ -94,15 +98,6 @@
     order by landing_batch, source_file
 {%- endmacro -%}
 
-{%- macro _is_undeclared_baseline() -%}
-rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{ highwater.lowest_sequence() }})
-{%- endmacro -%}
-
-{%- macro _may_hold_baseline(feed) -%}
-    {%- set formats = ['datastream-gcs-json', 'datastream-avro', 'debezium-json', 'arcion-json', 'arcion-csv', 'dms-csv', 'dms-parquet'] -%}
-    {{ return(highwater.baseline_condition(feed) is not none or highwater.feed_setting(feed, 'format') in formats) }}
-{%- endmacro -%}
-
 {%- macro _has_baseline_first(feed) -%}
     {#- DMS writes a full load before the first change. Others read it beside the stream, and a declared baseline may come at any time. -#}
     {{ return(highwater.baseline_condition(feed) is none and highwater.feed_setting(feed, 'format') in ('dms-csv', 'dms-parquet')) }}
@@ -138,12 +133,11 @@ rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{
 {%- endmacro -%}
 
 {%- macro _say_what_waits(arriving, source, later) -%}
-    {%- set model = highwater._node_of_relation(source.relation) -%}
     {%- set first = later[0].landing_batch | int -%}
     {%- set records = source.batches | selectattr('landing_batch', 'ge', first) | map(attribute='records') | map('int') | sum -%}
     {%- set files = later | map(attribute='source_file') | unique | list -%}
     {%- set when = "source_file in ('" ~ files | map('replace', "'", "\\\\'") | join("', '") ~ "')" -%}
-    {%- set entry = '\n      - {table: ' ~ model.sources[0][1] ~ ', when: "' ~ when ~ '", ' -%}
+    {%- set entry = '\n      - {table: ' ~ source.table ~ ', when: "' ~ when ~ '", ' -%}
     {{ exceptions.warn(
         arriving.entity ~ ' waits: ' ~ records ~ (' record' if records == 1 else ' records') ~ ' of ' ~ source.feed
         ~ ', from landing batch ' ~ first ~ ' on. Rows of a further full load came, and nothing tells which changes are newer: '
@@ -156,8 +150,4 @@ rejection_reason is null and substr(change_sequence_number, 17) = concat('/', {{
         ~ entry ~ 'ignore: true}    # left out, on record'
         ~ entry ~ 'baseline: true}    # the first full load, only late: every change beats them'
     ) }}
-{%- endmacro -%}
-
-{%- macro _node_of_relation(relation) -%}
-    {{ return(graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier]) }}
 {%- endmacro -%}

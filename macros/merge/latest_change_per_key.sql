@@ -1,4 +1,4 @@
-{%- macro latest_change_per_key(changes, entity, standing=none) -%}
+{%- macro latest_change_per_key(changes, entity, current=none) -%}
     {%- if execute and not highwater.entity_key(entity) -%}
         {{ exceptions.raise_compiler_error(
             entity ~ " has no key, so it has a log and no merged table: two records that are alike may be two rows or one. "
@@ -6,7 +6,7 @@
         ) }}
     {%- endif -%}
     {%- if highwater.entity_setting(entity, 'partial_images', false) -%}
-        {{- highwater.folded_changes(changes, entity, standing) -}}
+        {{- highwater.folded_changes(changes, entity, current) -}}
     {%- else -%}
     select `latest row`.*
     from (

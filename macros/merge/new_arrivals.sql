@@ -12,9 +12,9 @@
         {%- endfor %}
         {{ highwater.contract_columns() | join(',\n        ') }}
     from {{ source.relation }}
-    where landing_batch > {{ source.mark }}
+    where landing_batch > {{ source.watermark }}
     {%- if source.newest is defined %}
-        -- what lands meanwhile is for the next build: nobody has asked where it stands
+        -- what lands meanwhile is for the next build: what is current for it has not been queried
         and landing_batch <= {{ source.newest }}
     {%- endif %}
     {%- endfor -%}

@@ -36,10 +36,10 @@
     {%- set questions = [] -%}
     {%- for log in logs -%}
         {%- set entity = log.identifier.removesuffix('_changes') -%}
-        {%- set marks = {} -%}
+        {%- set watermarks = {} -%}
         {%- set newest = [0] -%}
         {%- for row in run_query('select feed, max(landing_batch), max(log_batch) from ' ~ log ~ ' group by feed').rows -%}
-            {%- do marks.update({row[0]: row[1] | int}) -%}
+            {%- do watermarks.update({row[0]: row[1] | int}) -%}
             {%- do newest.append(row[2] | int) -%}
         {%- endfor -%}
         {%- do state.log_batches.update({entity: newest | max}) -%}
@@ -52,8 +52,8 @@
                 {%- endif -%}
                 {%- do questions.append(
                     "select '" ~ entity ~ "', count(*), min(landing_batch) from raw." ~ feed
-                    ~ " where entry = 'record' and source_table = " ~ highwater._sql_text(source_table)
-                    ~ " and landing_batch > " ~ marks.get(feed, 0)
+                    ~ " where entry = 'record' and source_table = " ~ highwater.sql_text(source_table)
+                    ~ " and landing_batch > " ~ watermarks.get(feed, 0)
                 ) -%}
             {%- endfor -%}
         {%- endfor -%}

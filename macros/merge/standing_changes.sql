@@ -2,11 +2,11 @@
     {%- set key = highwater.entity_key(arriving.entity) -%}
     {%- set is_partial = highwater.entity_setting(arriving.entity, 'partial_images', false) -%}
     {%- if not key -%}
-    -- no key: nothing stands against a record
+    -- no key: there is nothing to compare a record with
     select 1 as nothing where false
-    {%- elif not arriving.standing -%}
+    {%- elif not arriving.current -%}
     {%- set no_order = "struct('' as change_sequence_number, true as is_live, 0L as change_hash)" -%}
-    -- nothing stands yet; the arrivals are not read for that
+    -- there is nothing yet; the arrivals are not read for that
     select
         {%- for column in highwater.entity_columns(arriving.entity) if column.name in key %}
         cast(null as {{ column.data_type }}) as `{{ column.name }}`,
@@ -18,7 +18,7 @@
         array({{ no_order }}) as `orders of {{ group[0] }}`
         {%- endfor %}
         {%- else %}
-        {{ no_order }} as `standing order`
+        {{ no_order }} as `current order`
         {%- endif %}
     where false
     {%- elif is_partial -%}
@@ -40,28 +40,28 @@
         end as `orders of {{ group[0] }}`
         {%- endfor %}
     from (
-        {{ highwater._standing_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
+        {{ highwater._current_of_keys(arrivals, arriving, key, is_partial) | indent(4) }}
     )
     {%- else -%}
-    {{ highwater._standing_of_keys(arrivals, arriving, key, is_partial) }}
+    {{ highwater._current_of_keys(arrivals, arriving, key, is_partial) }}
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _standing_of_keys(arrivals, arriving, key, is_partial) -%}
+{%- macro _current_of_keys(arrivals, arriving, key, is_partial) -%}
     select{{ highwater.broadcast_hint('arriving_keys', arriving.rows) }}
         {%- for column in key %}
-        standing.`{{ column }}`,
+        current_rows.`{{ column }}`,
         {%- endfor %}
         {%- if is_partial %}
-        max(standing.`order there`) as `order there`,
-        max(standing.`order gone`) as `order gone`,
-        max(standing.`order there`) filter (where standing.`column orders` is null) as `order of whole rows`,
-        collect_list(standing.`column orders`) as `column orders`
+        max(current_rows.`order there`) as `order there`,
+        max(current_rows.`order gone`) as `order gone`,
+        max(current_rows.`order there`) filter (where current_rows.`column orders` is null) as `order of whole rows`,
+        collect_list(current_rows.`column orders`) as `column orders`
         {%- else %}
-        max({{ highwater.total_order('standing') }}) as `standing order`
+        max({{ highwater.total_order('current_rows') }}) as `current order`
         {%- endif %}
     from (
-        {%- for relation in arriving.standing %}
+        {%- for relation in arriving.current %}
         {%- set is_merged = relation.where is none %}
         {%- if not loop.first %}
         union all
@@ -73,7 +73,7 @@
             {%- if is_partial %}
             {{ highwater.order_of_side('held', 'is_there', is_merged) | indent(12) }} as `order there`,
             {{ highwater.order_of_side('held', 'is_gone', is_merged) | indent(12) }} as `order gone`,
-            {{ 'column_orders' if is_merged else highwater._orders_of_present_columns('held') }} as `column orders`
+            {{ 'column_orders' if is_merged else highwater.orders_of_present_columns('held') }} as `column orders`
             {%- else %}
             change_sequence_number,
             is_deleted,
@@ -88,7 +88,7 @@
         {%- endfor %}
         {%- endif %}
         {%- endfor %}
-    ) as standing
+    ) as current_rows
     -- the big table is read once, narrow, where its files may have the keys, and never shuffled
     left semi join (
         select `{{ key | join('`, `') }}`
@@ -97,14 +97,10 @@
     ) as arriving_keys
         on
             {%- for column in key %}
-            {{ 'and ' if not loop.first }}standing.`{{ column }}` = arriving_keys.`{{ column }}`
+            {{ 'and ' if not loop.first }}current_rows.`{{ column }}` = arriving_keys.`{{ column }}`
             {%- endfor %}
     group by
         {%- for column in key %}
-        standing.`{{ column }}`{{ ',' if not loop.last }}
+        current_rows.`{{ column }}`{{ ',' if not loop.last }}
         {%- endfor %}
-{%- endmacro -%}
-
-{%- macro _orders_of_present_columns(change) -%}
-map_from_arrays({{ change }}.present_columns, array_repeat({{ highwater.total_order(change) }}, size({{ change }}.present_columns)))
 {%- endmacro -%}

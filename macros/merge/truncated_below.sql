@@ -1,9 +1,9 @@
 {%- macro truncated_below(arriving, comparison) -%}
-    {%- set standing = [] -%}
+    {%- set current = [] -%}
     {%- set arrived = [] -%}
     {%- for truncate in arriving.truncates -%}
         {%- if truncate.landed_at is none -%}
-            {%- do standing.append("'" ~ truncate.sequence ~ "'") -%}
+            {%- do current.append("'" ~ truncate.sequence ~ "'") -%}
         {%- else -%}
             {%- do arrived.append(
                 'case when unix_micros(landed_at) ' ~ comparison ~ ' ' ~ truncate.landed_at ~ " then '"
@@ -13,6 +13,6 @@
     {%- endfor -%}
 greatest(
     '',
-    {{ (standing + arrived) | join(',\n    ') }}
+    {{ (current + arrived) | join(',\n    ') }}
 )
 {%- endmacro -%}

@@ -1,13 +1,13 @@
 {%- macro drop_old_changes(entity, landed_before) -%}
-    {%- set log = highwater._built_relation(entity ~ '_changes') -%}
+    {%- set log = highwater.built_relation(entity ~ '_changes') -%}
     {%- set is_old = highwater._is_old(entity, log, landed_before) -%}
     {%- if not highwater.entity_key(entity) -%}
         {%- do run_query('delete from ' ~ log ~ ' where ' ~ is_old) -%}
         {{ return('') }}
     {%- endif -%}
-    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
-    {%- set taken_in = highwater.newest_log_batch(merged) -%}
-    {%- set is_old = is_old ~ ' and log_batch <= ' ~ taken_in -%}
+    {%- set merged = highwater.built_relation(entity ~ '_merged') -%}
+    {%- set applied_batch = highwater.newest_log_batch(merged) -%}
+    {%- set is_old = is_old ~ ' and log_batch <= ' ~ applied_batch -%}
     {%- do run_query(
         'delete from ' ~ log ~ ' where ' ~ is_old ~ " and (verdict = 'duplicate' or rejection_reason is not null)"
     ) -%}
@@ -19,7 +19,7 @@
     {%- set ends = run_query(
         'select newest.feed, newest.log_batch, coalesce(recorded.landing_batch, 0) from '
         ~ '(select feed, max(log_batch) as log_batch from ' ~ log ~ ' group by feed) as newest '
-        ~ 'left join (select feed, max(landing_batch) as landing_batch from ' ~ highwater._built_relation('ledger')
+        ~ 'left join (select feed, max(landing_batch) as landing_batch from ' ~ highwater.built_relation('ledger')
         ~ " where table_name = '" ~ entity ~ "' group by feed) as recorded on newest.feed = recorded.feed order by 1"
     ).rows -%}
     landed_at < timestamp '{{ landed_before }}' and (
@@ -55,9 +55,9 @@
                 bool_and({{ is_old }}) as is_old
             from {{ log }} as log
             where rejection_reason is null and change_type <> 'truncate'
-            group by {{ highwater._quoted_names(key) }}
+            group by {{ highwater.quoted_names(key) }}
         ) as ended
-        left join (select distinct {{ highwater._quoted_names(key) }}, true as is_kept from {{ merged }}) as kept
+        left join (select distinct {{ highwater.quoted_names(key) }}, true as is_kept from {{ merged }}) as kept
             on
                 {%- for column in key %}
                 {{ 'and ' if not loop.first }}ended.`{{ column }}` = kept.`{{ column }}`

@@ -2,7 +2,7 @@
     {%- set log = ref(project_name, part.table_name ~ '_changes') -%}
     select
         '{{ part.table_name }}' as table_name,
-        {{ highwater._key_as_json(part.table_name) }} as key_values,
+        {{ highwater.key_as_json(part.table_name) }} as key_values,
         change.change_sequence_number,
         change.change_type,
         change.verdict,
@@ -33,7 +33,7 @@
         on change.landed_at = ended.landed_at
     where
         change.feed = '{{ part.feed }}'
-        and change.landing_batch > {{ part.mark }}
+        and change.landing_batch > {{ part.watermark }}
         and change.landing_batch <= {{ part.newest }}
         and change.rejection_reason is null
         and change.change_sequence_number < ended.came_after

@@ -1,29 +1,32 @@
 {%- macro late_changes_news(late, was_view) -%}
     {%- set horizons = highwater._horizons() -%}
     {%- set declaration = local_md5(tojson(horizons)) -%}
-    {%- set news = {'before': [], 'statements': [], 'declaration': declaration, 'is_other': false} -%}
-    {%- set marks = highwater._gathered_marks('late_changes') -%}
-    {%- if not horizons and not marks -%}
+    {%- set news = {
+        'before': [], 'statements': [], 'then': highwater._late_changes_gathered,
+        'declaration': declaration, 'is_other': false,
+    } -%}
+    {%- set watermarks = highwater.gathered_watermarks('late_changes') -%}
+    {%- if not horizons and not watermarks -%}
         {{ return(news) }}
     {%- endif -%}
-    {%- if marks and declaration not in marks.values() | map(attribute='declaration') -%}
+    {%- if watermarks and declaration not in watermarks.values() | map(attribute='declaration') -%}
         {#- other days, other changes are late -#}
         {%- do news.before.append('delete from ' ~ late) -%}
         {%- do news.update({'is_other': true}) -%}
-        {%- do highwater._forget_gathered('late_changes') -%}
+        {%- do run_query('delete from ' ~ highwater.gathered_batches() ~ " where model = 'late_changes'") -%}
     {%- endif -%}
     {%- set parts = [] -%}
-    {%- for part in highwater._news_of_ledger('late_changes') if part.table_name in horizons -%}
+    {%- for part in highwater.news_of_ledger('late_changes') if part.table_name in horizons -%}
         {%- set rows = highwater.late_changes(part, horizons[part.table_name]) -%}
-        {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': rows}) -%}
+        {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': rows}) -%}
     {%- endfor -%}
-    {%- do news.statements.extend(highwater._statements_of_parts(parts)) -%}
+    {%- do news.statements.extend(highwater.statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _late_changes_gathered(late, news) -%}
     {%- if news.statements or news.is_other -%}
-        {%- do highwater._keep_marks_of_ledger('late_changes', news.declaration) -%}
+        {%- do highwater.keep_watermarks_of_ledger('late_changes', news.declaration) -%}
     {%- endif -%}
 {%- endmacro -%}
 

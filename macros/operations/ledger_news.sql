@@ -1,41 +1,41 @@
 {%- macro ledger_news(ledger, was_view) -%}
-    {%- set news = {'before': [], 'statements': [], 'feeds': {}, 'unbuilt': []} -%}
+    {%- set news = {'before': [], 'statements': [], 'then': highwater._ledger_gathered, 'feeds': {}, 'unbuilt': []} -%}
     {%- set parts = [] -%}
     {%- set recorded = highwater._recorded_batches(ledger) -%}
-    {%- set marks = highwater._gathered_marks('ledger') -%}
-    {%- for feed, tables in highwater._tables_of_feeds().items() -%}
+    {%- set watermarks = highwater.gathered_watermarks('ledger') -%}
+    {%- for feed, tables in highwater.tables_of_feeds().items() -%}
         {%- set declaration = local_md5(tojson(tables)) -%}
-        {%- set mark = marks.get((feed, none), {}) -%}
+        {%- set watermark = watermarks.get((feed, none), {}) -%}
         {#- a table that was declared since may have old records -#}
-        {%- set newest = highwater._newest_batches(source(feed, tables[0][2]), mark.landing_batch if mark.declaration == declaration else 0) -%}
+        {%- set newest = highwater.newest_batches(source(feed, tables[0][2]), watermark.landing_batch if watermark.declaration == declaration else 0) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
-        {%- set asked = [] -%}
+        {%- set queried = [] -%}
         {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
             {%- if load_cached_relation(ref(project_name, entity ~ '_changes')) is none -%}
                 {#- declared, and its log is made by a later build -#}
                 {%- do news.unbuilt.append(entity) -%}
             {%- else -%}
-                {%- set mark = recorded.get((entity, feed), 0) -%}
-                {%- do asked.append({'entity': entity, 'source_table': source_table, 'mark': mark, 'where':
-                    "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ mark}) -%}
+                {%- set watermark = recorded.get((entity, feed), 0) -%}
+                {%- do queried.append({'entity': entity, 'source_table': source_table, 'watermark': watermark, 'where':
+                    "table_name = '" ~ entity ~ "' and feed = '" ~ feed ~ "' and landing_batch > " ~ watermark}) -%}
             {%- endif -%}
         {%- endfor -%}
         {#- each log is read once here, so a statement takes more of them -#}
-        {%- for some in asked | batch(2 * highwater._tables_at_once()) -%}
+        {%- for some in queried | batch(2 * highwater.tables_at_once()) -%}
             {%- set rows = highwater.ledger_rows(source(feed, tables[0][2]), some) -%}
             {%- do parts.append({'where': some | map(attribute='where') | list, 'rows': rows}) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- do news.statements.extend(highwater._statements_of_parts(parts, 2 * highwater._tables_at_once())) -%}
+    {%- do news.statements.extend(highwater.statements_of_parts(parts, 2 * highwater.tables_at_once())) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _ledger_gathered(ledger, news) -%}
-    {#- A feed's mark moves when no table of it waits for a log that has not read its records yet. -#}
+    {#- A feed's watermark moves when no table of it waits for a log that has not read its records yet. -#}
     {%- set has_waiting = news.statements or news.unbuilt -%}
     {%- set recorded = highwater._recorded_batches(ledger) if has_waiting else {} -%}
-    {%- set tables_of_feeds = highwater._tables_of_feeds() -%}
-    {%- set marks = [] -%}
+    {%- set tables_of_feeds = highwater.tables_of_feeds() -%}
+    {%- set watermarks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
         {%- set waiting = [] -%}
         {%- for entity, source_table, name in tables_of_feeds[feed]
@@ -43,11 +43,11 @@
             {%- do waiting.append(entity) -%}
         {%- endfor -%}
         {%- if not waiting -%}
-            {%- do marks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
+            {%- do watermarks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do highwater._keep_marks_of_feeds('ledger', marks) -%}
-    {#- `highwater build` listens, and need not ask logs what the ledger lacks -#}
+    {%- do highwater.keep_watermarks_of_feeds('ledger', watermarks) -%}
+    {#- `highwater build` listens, and need not query logs for what the ledger lacks -#}
     {%- do log('the ledger has what the logs have') -%}
 {%- endmacro -%}
 

@@ -26,7 +26,7 @@
             max(max(if(is_delivered, null, landing_batch))) over (partition by table_name) as newest_in_log
         from (
             select
-                asked.table_name,
+                queried.table_name,
                 delivered.landing_batch,
                 delivered.landed_at,
                 true as is_delivered,
@@ -37,18 +37,18 @@
             inner join (
                 values
                 {%- for table in tables %}
-                ('{{ table.entity }}', {{ highwater._sql_text(table.source_table) }}, {{ table.mark }}){{ ',' if not loop.last }}
+                ('{{ table.entity }}', {{ highwater.sql_text(table.source_table) }}, {{ table.watermark }}){{ ',' if not loop.last }}
                 {%- endfor %}
-            ) as asked (table_name, source_table, mark)
-                on delivered.source_table = asked.source_table and delivered.landing_batch > asked.mark
-            where delivered.entry = 'record' and delivered.landing_batch > {{ tables | map(attribute='mark') | min }}
+            ) as queried (table_name, source_table, watermark)
+                on delivered.source_table = queried.source_table and delivered.landing_batch > queried.watermark
+            where delivered.entry = 'record' and delivered.landing_batch > {{ tables | map(attribute='watermark') | min }}
             {%- for table in tables %}
 
             union all
 
             select '{{ table.entity }}', landing_batch, null, false, verdict, is_derived, is_tied
             from {{ ref(project_name, table.entity ~ '_changes') }}
-            where feed = '{{ feed }}' and landing_batch > {{ table.mark }}
+            where feed = '{{ feed }}' and landing_batch > {{ table.watermark }}
             {%- endfor %}
         )
         group by table_name, landing_batch

@@ -1,28 +1,28 @@
 {%- macro purge_tombstones(entity, landed_before) -%}
     {%- set key = highwater.entity_key(entity) -%}
-    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
-    {%- set taken_in = highwater.newest_log_batch(merged) -%}
-    {%- do run_query(highwater._purge_statement(merged, highwater._built_relation(entity ~ '_changes'), key, taken_in, landed_before)) -%}
+    {%- set merged = highwater.built_relation(entity ~ '_merged') -%}
+    {%- set applied_batch = highwater.newest_log_batch(merged) -%}
+    {%- do run_query(highwater._purge_statement(merged, highwater.built_relation(entity ~ '_changes'), key, applied_batch, landed_before)) -%}
 {%- endmacro -%}
 
-{%- macro _purge_statement(merged, log, key, taken_in, landed_before) -%}
+{%- macro _purge_statement(merged, log, key, applied_batch, landed_before) -%}
     merge into {{ merged }} as base
     using (
-        select {{ highwater._quoted_names(key) }}
+        select {{ highwater.quoted_names(key) }}
         from {{ merged }}
         where
             is_deleted
             and change_type <> 'truncate'
             and landed_at < timestamp '{{ landed_before }}'
-            -- the newest batch says how far the log has been taken in
-            and log_batch < {{ taken_in }}
+            -- the newest batch says how far the log has been applied
+            and log_batch < {{ applied_batch }}
 
         except
 
-        -- what is pending stands on its base row
-        select {{ highwater._quoted_names(key) }}
+        -- what is pending needs its base row
+        select {{ highwater.quoted_names(key) }}
         from {{ log }}
-        where log_batch > {{ taken_in }} and rejection_reason is null
+        where log_batch > {{ applied_batch }} and rejection_reason is null
     ) as purged
         on
             {%- for column in key %}

@@ -1,13 +1,13 @@
 {%- macro rebuild_merged(entity) -%}
-    {%- set log = highwater._built_relation(entity ~ '_changes') -%}
-    {%- set last = highwater._last_log_batch_shown(entity) -%}
+    {%- set log = highwater.built_relation(entity ~ '_changes') -%}
+    {%- set last = highwater.last_log_batch_shown(entity) -%}
     {%- set rows %}
         with changes as (
             select
-                {%- for column in highwater._columns_of_change(entity) %}
+                {%- for column in highwater.columns_of_change(entity) %}
                 {%- if column == 'log_batch' %}
-                -- all changes of the key are in the row: none of them is taken in again
-                max(log_batch) over (partition by {{ highwater._quoted_names(highwater.entity_key(entity)) }}) as log_batch
+                -- all changes of the key are in the row: none of them is applied again
+                max(log_batch) over (partition by {{ highwater.quoted_names(highwater.entity_key(entity)) }}) as log_batch
                 {%- else %}
                 `{{ column }}`
                 {%- endif %}
@@ -26,38 +26,5 @@
         )
         {{ highwater.latest_change_per_key('changes', entity) }}
     {%- endset -%}
-    {%- do run_query(highwater._table_of_rows(entity, rows)) -%}
-{%- endmacro -%}
-
-{%- macro _last_log_batch_shown(entity) -%}
-    {%- if not execute or graph.nodes is not defined -%}
-        {{ return(none) }}
-    {%- endif -%}
-    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == entity ~ '_merged' -%}
-        {#- the merged table of a publish group reads its publications -#}
-        {%- for parent in node.depends_on.nodes if parent.endswith('_publications') -%}
-            {%- set published = highwater.published_log_batch(highwater._built_relation(parent.split('.')[-1]), entity) -%}
-            {#- before its first publication a table shows what it has -#}
-            {%- set merged = adapter.get_relation(none, node.schema, node.alias) -%}
-            {{ return(published or (highwater.newest_log_batch(merged) if merged else 0)) }}
-        {%- endfor -%}
-    {%- endfor -%}
-    {{ return(none) }}
-{%- endmacro -%}
-
-{%- macro _built_relation(model_name) -%}
-    {%- set node = highwater._built_model(model_name) -%}
-    {{ return(api.Relation.create(schema=node.schema, identifier=node.alias)) }}
-{%- endmacro -%}
-
-{%- macro _built_model(model_name) -%}
-    {%- for node in graph.nodes.values() if node.resource_type == 'model' and node.name == model_name -%}
-        {{ return(node) }}
-    {%- endfor -%}
-    {{ exceptions.raise_compiler_error("there is no model " ~ model_name ~ ".") }}
-{%- endmacro -%}
-
-
-{%- macro _quoted_names(columns) -%}
-    {%- for column in columns -%}`{{ column }}`{{ ', ' if not loop.last }}{%- endfor -%}
+    {%- do highwater.rewrite_merged(entity, rows=rows) -%}
 {%- endmacro -%}

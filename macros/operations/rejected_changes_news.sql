@@ -1,10 +1,13 @@
 {%- macro rejected_changes_news(rejected, was_view) -%}
-    {%- set news = {'before': [], 'statements': [], 'of_ledger': highwater._news_of_ledger('rejected_changes')} -%}
+    {%- set news = {
+        'before': [], 'statements': [], 'then': highwater._rejected_changes_gathered,
+        'of_ledger': highwater.news_of_ledger('rejected_changes'),
+    } -%}
     {%- set parts = [] -%}
     {%- for part in news.of_ledger if part.rejected > 0 -%}
-        {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': highwater._rejected_rows(part)}) -%}
+        {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': highwater._rejected_rows(part)}) -%}
     {%- endfor -%}
-    {%- for statement in highwater._statements_of_parts(parts) -%}
+    {%- for statement in highwater.statements_of_parts(parts) -%}
         {%- do news.statements.append({'where': statement.where, 'rows': highwater._with_what_to_do(statement.rows)}) -%}
     {%- endfor -%}
     {{ return(news) }}
@@ -12,32 +15,24 @@
 
 {%- macro _rejected_changes_gathered(rejected, news) -%}
     {#- What is rejected stays until a replay brings it again, by file and line, and it is accepted. -#}
-    {%- set standing = [] -%}
+    {%- set listed = [] -%}
     {%- if news.of_ledger -%}
         {%- for row in run_query('select distinct table_name, feed from ' ~ rejected).rows -%}
-            {%- do standing.append((row[0], row[1])) -%}
+            {%- do listed.append((row[0], row[1])) -%}
         {%- endfor -%}
     {%- endif -%}
-    {%- set asked = [] -%}
-    {%- for part in news.of_ledger if (part.table_name, part.feed) in standing -%}
-        {%- do asked.append(part) -%}
+    {%- set queried = [] -%}
+    {%- for part in news.of_ledger if (part.table_name, part.feed) in listed -%}
+        {%- do queried.append(part) -%}
     {%- endfor -%}
-    {%- for parts in asked | batch(highwater._tables_at_once()) -%}
-        {%- for row in run_query(highwater._counted_mended_records(rejected, parts)).rows if row[1] > 0 -%}
-            {%- do run_query(highwater._drop_mended_records(rejected, parts[row[0] | int])) -%}
+    {%- for parts in queried | batch(highwater.tables_at_once()) -%}
+        {%- for row in run_query(highwater._counted_repaired_records(rejected, parts)).rows if row[1] > 0 -%}
+            {%- do run_query(highwater._drop_repaired_records(rejected, parts[row[0] | int])) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- if news.statements or asked -%}
-        {%- do highwater._keep_marks_of_ledger('rejected_changes') -%}
+    {%- if news.statements or queried -%}
+        {%- do highwater.keep_watermarks_of_ledger('rejected_changes') -%}
     {%- endif -%}
-{%- endmacro -%}
-
-{%- macro _batches_of_part(part) -%}
-    table_name = '{{ part.table_name }}' and {{ highwater._batches_in_log(part) }}
-{%- endmacro -%}
-
-{%- macro _batches_in_log(part) -%}
-    feed = '{{ part.feed }}' and landing_batch > {{ part.mark }} and landing_batch <= {{ part.newest }}
 {%- endmacro -%}
 
 {%- macro _rejected_rows(part) -%}
@@ -53,7 +48,7 @@
         record
     from {{ ref(project_name, part.table_name ~ '_changes') }}
     where
-        {{ highwater._batches_in_log(part) }}
+        {{ highwater.batches_in_log(part) }}
         and rejection_reason is not null
         and not is_derived
 {%- endmacro -%}
@@ -80,18 +75,18 @@
         on rejected.rejection_reason = rejection_reasons.rejection_reason
 {%- endmacro -%}
 
-{%- macro _mended_records(part) -%}
+{%- macro _repaired_records(part) -%}
     select distinct
         source_file,
         source_line
     from {{ ref(project_name, part.table_name ~ '_changes') }}
     where
-        {{ highwater._batches_in_log(part) }}
+        {{ highwater.batches_in_log(part) }}
         and rejection_reason is null
         and source_file is not null
 {%- endmacro -%}
 
-{%- macro _counted_mended_records(rejected, parts) -%}
+{%- macro _counted_repaired_records(rejected, parts) -%}
     {%- for part in parts %}
     {%- if not loop.first %}
 
@@ -99,21 +94,21 @@
     {%- endif %}
 
     select
-        {{ loop.index0 }} as place,
-        count(*) as mended
+        {{ loop.index0 }} as ordinal,
+        count(*) as repaired
     from {{ rejected }} as rejected
     inner join (
-        {{ highwater._mended_records(part) | indent(8) }}
+        {{ highwater._repaired_records(part) | indent(8) }}
     ) as accepted
         on rejected.source_file = accepted.source_file and rejected.source_line = accepted.source_line
     where rejected.table_name = '{{ part.table_name }}' and rejected.feed = '{{ part.feed }}'
     {%- endfor %}
 {%- endmacro -%}
 
-{%- macro _drop_mended_records(rejected, part) -%}
+{%- macro _drop_repaired_records(rejected, part) -%}
     merge into {{ rejected }} as rejected
     using (
-        {{ highwater._mended_records(part) | indent(8) }}
+        {{ highwater._repaired_records(part) | indent(8) }}
     ) as accepted
         on
             rejected.table_name = '{{ part.table_name }}'

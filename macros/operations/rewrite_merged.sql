@@ -1,19 +1,20 @@
-{%- macro rewrite_merged(entity, since=none) -%}
-    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
+{%- macro rewrite_merged(entity, since=none, rows=none) -%}
+    {%- set merged = highwater.built_relation(entity ~ '_merged') -%}
     {%- set columns = highwater._partition_columns(entity) -%}
     {%- if since is none -%}
-        {%- do run_query(highwater._table_of_rows(entity, 'select ' ~ highwater._quoted_names(highwater.merged_columns(entity)) ~ ' from ' ~ merged)) -%}
+        {%- set own_rows = 'select ' ~ highwater.quoted_names(highwater.merged_columns(entity)) ~ ' from ' ~ merged -%}
+        {%- do run_query(highwater._table_of_rows(entity, rows or own_rows)) -%}
         {{ return('') }}
     {%- endif -%}
     {%- for row in run_query(
-        'select distinct ' ~ highwater._quoted_names(columns) ~ ' from ' ~ merged ~ ' where log_batch > ' ~ since
-        ~ ' order by ' ~ highwater._quoted_names(columns)
+        'select distinct ' ~ highwater.quoted_names(columns) ~ ' from ' ~ merged ~ ' where log_batch > ' ~ since
+        ~ ' order by ' ~ highwater.quoted_names(columns)
     ).rows -%}
         {%- set partition = [] -%}
         {%- for column in columns -%}
             {%- do partition.append(
                 '`' ~ column ~ '` is null' if row[loop.index0] is none
-                else '`' ~ column ~ '` = ' ~ highwater._sql_text(row[loop.index0] | string)
+                else '`' ~ column ~ '` = ' ~ highwater.sql_text(row[loop.index0] | string)
             ) -%}
         {%- endfor -%}
         {%- set where = partition | join(' and ') -%}
@@ -24,7 +25,7 @@
 {%- endmacro -%}
 
 {%- macro _table_of_rows(entity, rows) -%}
-    {%- set merged = highwater._built_relation(entity ~ '_merged') -%}
+    {%- set merged = highwater.built_relation(entity ~ '_merged') -%}
     {%- set partitions = highwater._partition_columns(entity) -%}
     {%- set is_there = highwater._names_and_types('describe table ' ~ merged) -%}
     {%- set wanted = highwater._names_and_types('describe query ' ~ rows) -%}
@@ -42,7 +43,7 @@
         create or replace table {{ merged }}
         using delta
         {%- if partitions %}
-        partitioned by ({{ highwater._quoted_names(partitions) }})
+        partitioned by ({{ highwater.quoted_names(partitions) }})
         {%- endif %}
         tblproperties ('delta.enableDeletionVectors' = 'true')
         as
@@ -59,7 +60,7 @@
 {%- endmacro -%}
 
 {%- macro _partition_columns(entity) -%}
-    {%- set columns = highwater._built_model(entity ~ '_merged').config.get('partition_by') or [] -%}
+    {%- set columns = highwater.built_model(entity ~ '_merged').config.get('partition_by') or [] -%}
     {#- `is_pending` is what projects of version 0.5 may still declare; there is no such column any more. -#}
     {{ return(([columns] if columns is string else columns) | reject('equalto', 'is_pending') | list) }}
 {%- endmacro -%}

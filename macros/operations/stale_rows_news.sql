@@ -1,7 +1,7 @@
 {%- macro stale_rows_news(stale, was_view) -%}
     {#- A row stays until a newer change of its key is accepted, or this one by a replay. -#}
-    {%- set news = {'before': [], 'statements': [], 'asked': []} -%}
-    {%- set of_ledger = highwater._news_of_ledger('stale_rows') -%}
+    {%- set news = {'before': [], 'statements': [], 'then': highwater._stale_rows_gathered, 'queried': []} -%}
+    {%- set of_ledger = highwater.news_of_ledger('stale_rows') -%}
     {%- set listed = [] -%}
     {%- if of_ledger -%}
         {%- for row in run_query('select distinct table_name from ' ~ stale).rows -%}
@@ -11,22 +11,22 @@
     {%- set parts = [] -%}
     {%- for part in of_ledger if highwater.entity_key(part.table_name) -%}
         {%- if part.rejected > 0 -%}
-            {%- do parts.append({'where': [highwater._batches_of_part(part)], 'rows': highwater._stale_rows(part)}) -%}
+            {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': highwater._stale_rows(part)}) -%}
         {%- endif -%}
         {%- if part.table_name in listed -%}
-            {%- do news.asked.append(part) -%}
+            {%- do news.queried.append(part) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do news.statements.extend(highwater._statements_of_parts(parts)) -%}
+    {%- do news.statements.extend(highwater.statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _stale_rows_gathered(stale, news) -%}
-    {%- for parts in news.asked | batch(highwater._tables_at_once()) -%}
+    {%- for parts in news.queried | batch(highwater.tables_at_once()) -%}
         {%- do run_query(highwater._drop_rows_that_moved_on(stale, parts)) -%}
     {%- endfor -%}
-    {%- if news.statements or news.asked -%}
-        {%- do highwater._keep_marks_of_ledger('stale_rows') -%}
+    {%- if news.statements or news.queried -%}
+        {%- do highwater.keep_watermarks_of_ledger('stale_rows') -%}
     {%- endif -%}
 {%- endmacro -%}
 
@@ -42,17 +42,17 @@
         {{ newest_rejected | indent(8) }}
     ) as rejected
     left anti join (
-        -- what stands of these keys; the big table is read once, and never shuffled
-        select{{ highwater.broadcast_hint('rejected_keys', part.rejected | int) }} standing.*
+        -- the current rows of these keys; the big table is read once, and never shuffled
+        select{{ highwater.broadcast_hint('rejected_keys', part.rejected | int) }} current_rows.*
         from (
             {{ highwater._accepted_rows(entity) | indent(12) }}
-        ) as standing
+        ) as current_rows
         left semi join (
             {{ newest_rejected | indent(12) }}
         ) as rejected_keys
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}standing.`{{ column }}` = rejected_keys.`{{ column }}`
+                {{ 'and ' if not loop.first }}current_rows.`{{ column }}` = rejected_keys.`{{ column }}`
                 {%- endfor %}
     ) as accepted
         on
@@ -61,7 +61,7 @@
             {%- endfor %}
             and accepted.change_sequence_number >= rejected.newest.change_sequence_number
             {%- if highwater.entity_setting(entity, 'partial_images', false) %}
-            {%- set values = highwater._quoted(highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list) %}
+            {%- set values = highwater.quoted_texts(highwater.entity_columns(entity) | map(attribute='name') | reject('in', key) | list) %}
             -- whole, or by all of the columns that the rejected change carried
             and (accepted.column_orders is null or accepted.is_deleted or forall(
                 array_intersect(array({{ values }}), coalesce(rejected.newest.present_columns, array({{ values }}))),
@@ -80,7 +80,7 @@
         {%- for column in key %}
         `{{ column }}`,
         {%- endfor %}
-        {{ highwater._key_as_json(entity) }} as key_values,
+        {{ highwater.key_as_json(entity) }} as key_values,
         max_by(
             struct(
                 change_sequence_number,
@@ -98,7 +98,7 @@
         ) as newest
     from {{ ref(project_name, entity ~ '_changes') }}
     where
-        {{ highwater._batches_in_log(part) }}
+        {{ highwater.batches_in_log(part) }}
         -- of these the key and the order are what the source has
         and rejection_reason in ('value_does_not_fit', 'partial_image', 'unreadable_commit_time', 'unknown_operation')
         and change_sequence_number > '{{ truncated or '' }}'
@@ -106,11 +106,11 @@
         and `{{ column }}` is not null
         and not coalesce(contains(concat(' and ', rejection_detail), ' and {{ column }} = ["'), false)
         {%- endfor %}
-    group by {{ highwater._quoted_names(key) }}
+    group by {{ highwater.quoted_names(key) }}
 {%- endmacro -%}
 
 {%- macro _accepted_rows(entity) -%}
-    {#- The merged table, and changes of the log that it has not taken in yet: it may be built later, or be held. -#}
+    {#- The merged table, and changes of the log that it has not applied yet: it may be built later, or be held. -#}
     {%- set log = ref(project_name, entity ~ '_changes') -%}
     {%- set merged = adapter.get_relation(none, log.schema, entity ~ '_merged') -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
@@ -133,7 +133,7 @@
         `{{ column }}`,
         {%- endfor %}
         {%- if is_partial %}
-        {{ highwater._orders_of_present_columns('log') }} as column_orders,
+        {{ highwater.orders_of_present_columns('log') }} as column_orders,
         {%- endif %}
         is_deleted,
         change_sequence_number
@@ -154,13 +154,13 @@
         {%- for part in parts %}
         select
             '{{ part.table_name }}' as table_name,
-            {{ highwater._key_as_json(part.table_name) }} as key_values,
+            {{ highwater.key_as_json(part.table_name) }} as key_values,
             present_columns,
             false as is_rejected,
             change_sequence_number
         from {{ ref(project_name, part.table_name ~ '_changes') }}
         where
-            {{ highwater._batches_in_log(part) }}
+            {{ highwater.batches_in_log(part) }}
             and rejection_reason is null
 
         union all
@@ -172,7 +172,7 @@
             select max(change_sequence_number) as change_sequence_number
             from {{ ref(project_name, part.table_name ~ '_changes') }}
             where
-                {{ highwater._batches_in_log(part) }}
+                {{ highwater.batches_in_log(part) }}
                 and rejection_reason is null
                 and change_type = 'truncate'
         ) as truncated

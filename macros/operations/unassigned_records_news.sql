@@ -1,18 +1,18 @@
 {%- macro unassigned_records_news(unassigned, was_view) -%}
-    {%- set news = {'before': [], 'statements': [], 'feeds': {}} -%}
-    {%- set marks = highwater._gathered_marks('unassigned_records') -%}
+    {%- set news = {'before': [], 'statements': [], 'then': highwater._unassigned_records_gathered, 'feeds': {}} -%}
+    {%- set watermarks = highwater.gathered_watermarks('unassigned_records') -%}
     {%- set parts = [] -%}
-    {%- for feed, tables in highwater._tables_of_feeds().items() -%}
+    {%- for feed, tables in highwater.tables_of_feeds().items() -%}
         {%- set raw_table = source(feed, tables[0][2]) -%}
         {%- set declared = tables | map(attribute=1) | list -%}
         {%- set declaration = local_md5(tojson(declared | sort)) -%}
-        {%- set mark = marks.get((feed, none), {}) -%}
-        {%- set is_same = mark.declaration == declaration -%}
-        {%- set upto = mark.landing_batch if is_same else 0 -%}
-        {%- if mark and not is_same -%}
+        {%- set watermark = watermarks.get((feed, none), {}) -%}
+        {%- set is_same = watermark.declaration == declaration -%}
+        {%- set upto = watermark.landing_batch if is_same else 0 -%}
+        {%- if watermark and not is_same -%}
             {%- do news.before.extend(highwater._forget_declared(unassigned, feed, declared)) -%}
         {%- endif -%}
-        {%- set newest = highwater._newest_batches(raw_table, upto) -%}
+        {%- set newest = highwater.newest_batches(raw_table, upto) -%}
         {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
         {%- set names = newest.keys() | reject('in', declared) | list -%}
         {%- for some in names | batch(50) -%}
@@ -23,16 +23,16 @@
             }) -%}
         {%- endfor -%}
     {%- endfor -%}
-    {%- do news.statements.extend(highwater._statements_of_parts(parts)) -%}
+    {%- do news.statements.extend(highwater.statements_of_parts(parts)) -%}
     {{ return(news) }}
 {%- endmacro -%}
 
 {%- macro _unassigned_records_gathered(unassigned, news) -%}
-    {%- set marks = [] -%}
+    {%- set watermarks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
-        {%- do marks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
+        {%- do watermarks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
     {%- endfor -%}
-    {%- do highwater._keep_marks_of_feeds('unassigned_records', marks) -%}
+    {%- do highwater.keep_watermarks_of_feeds('unassigned_records', watermarks) -%}
 {%- endmacro -%}
 
 {%- macro _forget_declared(unassigned, feed, declared) -%}
@@ -58,7 +58,7 @@
         {{- column ~ ' is null' if none in names -}}
         {{- ' or ' if none in names and texts -}}
         {%- if texts -%}
-            {{- column }} in ({% for name in texts %}{{ highwater._sql_text(name) }}{{ ', ' if not loop.last }}{% endfor %})
+            {{- column }} in ({% for name in texts %}{{ highwater.sql_text(name) }}{{ ', ' if not loop.last }}{% endfor %})
         {%- endif -%}
     )
 {%- endmacro -%}

@@ -6,9 +6,9 @@
     {%- set types = [highwater._types_of(lake), highwater._types_of(export)] -%}
     {%- set columns = [] -%}
     {%- for name in names -%}
-        {%- for place, side in [(0, lake), (1, export)] if name | lower not in types[place] -%}
+        {%- for ordinal, side in [(0, lake), (1, export)] if name | lower not in types[ordinal] -%}
             {{ exceptions.raise_compiler_error(
-                side ~ " has no column '" ~ name ~ "'; it has: " ~ types[place].keys() | join(', ') ~ "."
+                side ~ " has no column '" ~ name ~ "'; it has: " ~ types[ordinal].keys() | join(', ') ~ "."
             ) }}
         {%- endfor -%}
         {%- set own = rules.get(name, {}) -%}

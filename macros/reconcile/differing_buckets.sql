@@ -1,12 +1,12 @@
-{%- macro differing_buckets(lake, export, key, columns, buckets=highwater._buckets()) -%}
+{%- macro differing_buckets(lake, export, key, columns) -%}
 with
 
 lake as (
-    {{ highwater._bucket_sums(lake, 'lake', key, columns, buckets) }}
+    {{ highwater._bucket_sums(lake, 'lake', key, columns) }}
 ),
 
 export as (
-    {{ highwater._bucket_sums(export, 'export', key, columns, buckets) }}
+    {{ highwater._bucket_sums(export, 'export', key, columns) }}
 ),
 
 compared as (
@@ -29,20 +29,7 @@ compared as (
 select * from compared
 {%- endmacro -%}
 
-{%- macro _buckets() -%}
-    {#- More make the checksums dearer; with fewer more rows are compared where a few differ. -#}
-    {{ return(16384) }}
-{%- endmacro -%}
-
-{%- macro _bucket_of_key(side, key, columns, buckets=highwater._buckets()) -%}
-pmod(xxhash64(
-    {%- for column in columns if column.name in key or not key -%}
-    {{ highwater._hashable(column[side ~ '_by_rules'], column.data_type) }}{{ ', ' if not loop.last }}
-    {%- endfor -%}
-), {{ buckets }})
-{%- endmacro -%}
-
-{%- macro _bucket_sums(relation, side, key, columns, buckets) -%}
+{%- macro _bucket_sums(relation, side, key, columns) -%}
     select
         bucket,
         count(*) as row_count,
@@ -51,33 +38,9 @@ pmod(xxhash64(
         sum(row_hash & 4294967295) as low_bits
     from (
         select
-            {{ highwater._bucket_of_key(side, key, columns, buckets) }} as bucket,
-            {{ highwater._row_hash(side, columns) | indent(8) }} as row_hash
+            {{ highwater.bucket_of_key(side, key, columns) }} as bucket,
+            {{ highwater.row_hash(side, columns) | indent(8) }} as row_hash
         from {{ relation }}
     )
     group by bucket
-{%- endmacro -%}
-
-{%- macro _row_hash(side, columns) -%}
-    xxhash64(
-        {%- for column in columns %}
-        {{ highwater._hashable(column[side], column.data_type) }},
-        {%- endfor %}
-        -- xxhash64 passes over NULLs, so where they are is hashed too
-        {%- for chunk in columns | batch(60) %}
-        {% for column in chunk -%}
-        {{ 'if(`' ~ column.name ~ '` is null, ' ~ 2 ** loop.index0 ~ ', 0)' }}{{ ' + ' if not loop.last }}
-        {%- endfor -%}
-        {{ ',' if not loop.last }}
-        {%- endfor %}
-    )
-{%- endmacro -%}
-
-{%- macro _hashable(value, type) -%}
-    {#- Inside nested values xxhash64 passes over NULLs as well; their text has them. -#}
-    {%- if '<' in type -%}
-to_json({{ value }}, map('ignoreNullFields', 'false', 'timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'timestampNTZFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS'))
-    {%- else -%}
-{{ value }}
-    {%- endif -%}
 {%- endmacro -%}

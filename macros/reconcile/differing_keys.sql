@@ -23,7 +23,7 @@ from (
             {%- for column in columns if column.name in key %}
             {{ column[side ~ '_by_rules'] }} as `{{ column.name }}`,
             {%- endfor %}
-            {{ highwater._row_hash(side, columns) | indent(8) }} as `row hash`
+            {{ highwater.row_hash(side, columns) | indent(8) }} as `row hash`
         from {{ relation }}
     )
     {%- endfor %}

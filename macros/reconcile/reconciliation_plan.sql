@@ -19,29 +19,25 @@
         {%- set source.table = graph.sources[id].config.get('meta', {}).get('source_table', graph.sources[id].name) -%}
         {%- set source.raw = graph.sources[id].relation_name -%}
         {%- set source.positions = graph.sources[id].source_meta.get('feed', {}).get('positions') -%}
-        {%- set source.exports = highwater._delivered_exports(
+        {%- set source.exports = highwater.delivered_exports(
             api.Relation.create(schema=graph.sources[id].schema, identifier=graph.sources[id].identifier), source.table
         ) -%}
     {%- endfor -%}
     {%- set key = arguments.get('key') -%}
     {%- set where = test.config.get('where') -%}
-    {%- set skipped = arguments.get('exclude_columns', []) -%}
-    {%- set declared = highwater._columns_of_model(model.relation_name, key) -%}
-    {%- set names = key + (arguments.get('columns') or declared) | reject('in', key + skipped) | list -%}
     {%- set lake = model.relation_name | string -%}
-    {%- set truth = highwater._with_names_of_the_source(
-        api.Relation.create(schema=export.schema, identifier=export.alias), model
+    {%- set comparison = highwater.comparison_with_export(
+        lake, api.Relation.create(schema=export.schema, identifier=export.alias), key, arguments.get('columns'),
+        arguments.get('exclude_columns', []), where, has_reasons=source.feed is not none
     ) -%}
-    {%- set columns = highwater.comparable_columns(lake, truth, names, highwater._declared_rules(lake)) -%}
+    {%- set columns = comparison.columns -%}
+    {%- set readable = comparison.readable -%}
     {%- set has_log = graph.nodes.values() | selectattr('resource_type', 'eq', 'model')
         | selectattr('name', 'eq', model.name ~ '_changes') | list | length > 0 -%}
     {#- where positions go, in the form of one -#}
     {%- set marks = {'start': 'aaaaaaaaaaaaaaaa/aaaaaaaaaaaaaaaa', 'position': 'bbbbbbbbbbbbbbbb/bbbbbbbbbbbbbbbb'} -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=model.name ~ '_changes') -%}
     {%- set has_history = has_log and source.positions and highwater.entity_key(model.name) -%}
-    {%- set is_feed = source.feed is not none -%}
-    {%- set sensitive = highwater._sensitive_columns(lake, names) -%}
-    {%- set readable = highwater._readable_rows(truth, where, is_feed) -%}
     {#- the rows of the lake are those of the table, or those as of a position: a view has them -#}
     {%- set compared = '{lake_rows}' -%}
     {%- set plan = {
@@ -52,15 +48,15 @@
         'where': where,
         'key': key,
         'columns': columns,
-        'not_compared': declared | reject('in', names) | list,
-        'sensitive': sensitive,
+        'not_compared': comparison.not_compared,
+        'sensitive': comparison.sensitive,
         'feed': source.feed,
         'source_table': source.table,
         'raw': source.raw | string if source.raw else none,
         'exports': source.exports,
         'positions': source.positions,
         'log': log | string if has_log else none,
-        'log_key': highwater._log_key(model.name) if has_log and highwater.entity_key(model.name) else {},
+        'log_key': highwater.names_of_key(model.name) if has_log and highwater.entity_key(model.name) else {},
         'sequence': highwater.sequence_of_position('position', source.positions) if source.positions else none,
         'rows_at_position': highwater._rows_at_position(model, marks.position) if has_history else none,
         'rows_of_log': highwater.rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
@@ -70,8 +66,8 @@
         'verdicts': highwater.row_verdicts('{lake_part}', '{export_part}', key, columns),
         'verdicts_of_unique_keys': highwater.row_verdicts('{lake_part}', '{export_part}', key, columns, has_unique_keys=true),
         'readable': readable | string,
-        'lake_bucket': highwater._bucket_of_key('lake', key, columns),
-        'export_bucket': highwater._bucket_of_key('export', key, columns),
+        'lake_bucket': highwater.bucket_of_key('lake', key, columns),
+        'export_bucket': highwater.bucket_of_key('export', key, columns),
     } -%}
     {{ return(plan) }}
 {%- endmacro -%}
@@ -82,7 +78,7 @@
     {%- set key = highwater.entity_key(entity) -%}
     {%- set columns = highwater.entity_columns(entity) -%}
     {%- set names = '`' ~ columns | map(attribute='own_name') | join('`, `') ~ '`' -%}
-    {%- set names_of_key = '`' ~ highwater._log_key(entity) | join('`, `') ~ '`' -%}
+    {%- set names_of_key = '`' ~ highwater.names_of_key(entity) | join('`, `') ~ '`' -%}
 with
 
 -- what has changed since then
@@ -90,7 +86,7 @@ changed_since as (
 
     select distinct
         {%- for column in columns if column.name in key %}
-        {{ highwater._as_own_name(column) }}{{ ',' if not loop.last }}
+        {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ log }}
     where
@@ -147,7 +143,7 @@ union all
 
 select
     {%- for column in columns %}
-    {{ highwater._as_own_name(column) }},
+    {{ highwater.as_own_name(column) }},
     {%- endfor %}
     is_deleted as `is gone`,
     false as `is before`,
@@ -157,14 +153,4 @@ from {{ log }}
 where
     change_type <> 'truncate'
     and {{ accepted }}
-{%- endmacro -%}
-
-{%- macro _log_key(entity) -%}
-    {#- The names of the key's columns in the mart, each with its name in the log. -#}
-    {%- set key = highwater.entity_key(entity) -%}
-    {%- set names = {} -%}
-    {%- for column in highwater.entity_columns(entity) if column.name in key -%}
-        {%- do names.update({column.own_name: column.name}) -%}
-    {%- endfor -%}
-    {{ return(names) }}
 {%- endmacro -%}

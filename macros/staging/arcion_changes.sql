@@ -1,5 +1,5 @@
 {%- macro arcion_changes(parsed, feed, entity, null_text=none, is_text=true) -%}
-    {%- set key_fields = highwater._key_columns(entity) | map(attribute='field') | list -%}
+    {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
     {%- set baseline = highwater.baseline_condition(feed, 'is_snapshot') -%}
     {%- set sequence -%}
 case
@@ -64,31 +64,31 @@ end
             coalesce({{ baseline }}, false) as is_baseline,
             coalesce(
                 get(filter(map_keys(presence), field -> coalesce(presence[field] not in ('0', '1', '2', '3'), true)), 0),
-                get(filter(array({{ highwater._quoted(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), true)), 0)
+                get(filter(array({{ highwater.quoted_texts(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), true)), 0)
             ) as unknown_presence,
             coalesce(
                 get(filter(map_keys(presence), field -> presence[field] in ('1', '3') and not map_contains_key(after, field)), 0),
                 get(filter(
-                    array({{ highwater._quoted(key_fields) or "''" }}), field -> presence[field] in ('2', '3')
+                    array({{ highwater.quoted_texts(key_fields) or "''" }}), field -> presence[field] in ('2', '3')
                         and not coalesce(map_contains_key(before, field), false)
                 ), 0)
             ) as missing_value,
             -- what a change sets; the key is in the old image unless the change sets it
             case
                 when presence is null then after
-                when upper(optype) = 'D' then map_filter(before, (field, value) -> field in ({{ highwater._quoted(key_fields) or "''" }}))
+                when upper(optype) = 'D' then map_filter(before, (field, value) -> field in ({{ highwater.quoted_texts(key_fields) or "''" }}))
                 else map_concat(
-                    map_filter(before, (field, value) -> field in ({{ highwater._quoted(key_fields) or "''" }}) and presence[field] = '2'),
+                    map_filter(before, (field, value) -> field in ({{ highwater.quoted_texts(key_fields) or "''" }}) and presence[field] = '2'),
                     map_filter(after, (field, value) -> presence[field] in ('1', '3'))
                 )
             end as image,
             map_filter(
-                before, (field, value) -> field in ({{ highwater._quoted(key_fields) or "''" }}) and presence[field] in ('2', '3')
+                before, (field, value) -> field in ({{ highwater.quoted_texts(key_fields) or "''" }}) and presence[field] in ('2', '3')
             ) as old_image
         from (
             select
                 *,
-                {{ highwater.json_document('mended_cursor', 'struct<
+                {{ highwater.json_document('repaired_cursor', 'struct<
                     extractorId: string,
                     timestamp: string,
                     log: string,
@@ -104,7 +104,7 @@ end
                 select
                     *,
                     -- line ends of the producer's own documents stand inside its names: "partN um"
-                    regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":') as mended_cursor
+                    regexp_replace(cursor, '"([A-Za-z]+)\\s+([A-Za-z]+)"\\s*:', '"$1$2":') as repaired_cursor
                 from (
                     {{- parsed | indent(12) }}
                 )

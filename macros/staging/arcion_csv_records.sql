@@ -3,7 +3,7 @@
     {%- set has_header = highwater.feed_setting(feed, 'header', false) -%}
     {%- set last = highwater.feed_setting(feed, 'columns', ['optype', 'cursor', 'operationcounts']) -%}
     {%- set count = columns | length -%}
-    {%- do highwater._refuse_missing_fields(highwater.entity_columns(entity) | map(attribute='field'), columns, feed ~ '.' ~ table) -%}
+    {%- do highwater.refuse_missing_fields(highwater.entity_columns(entity) | map(attribute='field'), columns, feed ~ '.' ~ table) -%}
     {%- set triplets = [] -%}
     {%- for column in columns -%}
         {%- do triplets.extend([column ~ '_NEW', column ~ '_OLD', column ~ '_EXISTS']) -%}
@@ -16,8 +16,8 @@
                 when not is_snapshot and values_delivered <> {{ 3 * count + 3 }}
                     then concat('wrong_column_count: ', values_delivered, ' values where {{ count }} (a row) or {{ 3 * count + 3 }} (a change) are declared')
                 {%- if has_header %}
-                {{- highwater._lacking('fields', columns, 'is_snapshot') | indent(16) }}
-                {{- highwater._lacking('fields', triplets + last[:2], 'not is_snapshot') | indent(16) }}
+                {{- highwater.missing_fields('fields', columns, 'is_snapshot') | indent(16) }}
+                {{- highwater.missing_fields('fields', triplets + last[:2], 'not is_snapshot') | indent(16) }}
                 {%- endif %}
             end as problem
         from (
@@ -37,7 +37,7 @@
                 select
                     *,
                     map_values(fields) as delivered,
-                    array({{ highwater._quoted(columns) }}) as names,
+                    array({{ highwater.quoted_texts(columns) }}) as names,
                     size(fields) as values_delivered,
                     size(fields) = {{ count }} as is_snapshot
                 from {{ records }}
@@ -47,12 +47,12 @@
     {{- highwater.arcion_changes(parsed, feed, entity, is_text=false) -}}
 {%- endmacro -%}
 
-{%- macro _arcion_field(place, name, has_header) -%}
-{{ 'fields[' ~ highwater.sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ place ~ ')' }}
+{%- macro _arcion_field(ordinal, name, has_header) -%}
+{{ 'fields[' ~ highwater.sql_text(name) ~ ']' if has_header else 'get(delivered, ' ~ ordinal ~ ')' }}
 {%- endmacro -%}
 
 {%- macro _arcion_values(offset, ending, has_header) -%}
-map_from_arrays(names, transform(names, (name, place) -> {{
-    "fields[concat(name, '" ~ ending ~ "')]" if has_header else 'get(delivered, 3 * place + ' ~ offset ~ ')'
+map_from_arrays(names, transform(names, (name, ordinal) -> {{
+    "fields[concat(name, '" ~ ending ~ "')]" if has_header else 'get(delivered, 3 * ordinal + ' ~ offset ~ ')'
 }}))
 {%- endmacro -%}

@@ -6,9 +6,9 @@
         typed.*,
         {%- if has_place %}
         case
-            -- a row as it was read, and a truncate, have no place among the changes of a key
+            -- a row as it was read, and a truncate, have no ordinal among the changes of a key
             when is_snapshot or change_type = 'truncate' then change_sequence_number
-            else concat(change_sequence_number, '/', place)
+            else concat(change_sequence_number, '/', ordinal)
         end as change_sequence_number,
         {%- else %}
         change_sequence_number,

@@ -50,7 +50,7 @@
     {%- set binaries = highwater.entity_columns(entity) | selectattr('data_type', 'eq', 'binary') | map(attribute='field') | list -%}
     {%- if binaries -%}
 -- PostgreSQL writes bytes as \x and hex digits
-transform_values({{ image }}, (field, value) -> if(field in ({{ highwater._quoted(binaries) }}), ltrim('\\x', value), value))
+transform_values({{ image }}, (field, value) -> if(field in ({{ highwater.quoted_texts(binaries) }}), ltrim('\\x', value), value))
     {%- else -%}
 {{ image }}
     {%- endif -%}

@@ -57,7 +57,7 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
                 {{- highwater._with_types(
                     highwater._debezium_flattened(records, source_fields) if is_flattened
                     else highwater._debezium_envelopes(records, source_fields, entity),
-                    highwater._decoded_columns(feed, entity)
+                    highwater.debezium_decoded_columns(feed, entity)
                 ) | indent(12) }}
             )
         )
@@ -72,7 +72,7 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
         *,
         -- what the record's schema says of them, the first of each name
         map_from_entries(transform(
-            filter(schema_types, (type, place) -> array_position(schema_names, type.field) = place + 1),
+            filter(schema_types, (type, ordinal) -> array_position(schema_names, type.field) = ordinal + 1),
             type -> struct(type.field, type)
         )) as types
     from (
@@ -115,7 +115,7 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
         try_cast(case when envelope.op = 'd' then envelope.before else envelope.after end as map<string, variant>) as image,
         map_filter(
             case when envelope.op = 'u' then try_cast(envelope.before as map<string, variant>) end,
-            (field, value) -> field in ({{ highwater._quoted(highwater._key_columns(entity) | map(attribute='field')) or 'null' }})
+            (field, value) -> field in ({{ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) or 'null' }})
         ) as old_image,
         get(filter(document.schema.fields, part -> part.field in ('after', 'before')), 0).fields as schema_types
     from (
@@ -127,7 +127,7 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
             ) as envelope
         from (
             {{- highwater.json_records(
-                records, 'struct<schema: struct<fields: array<struct<field: string, fields: ' ~ highwater._schema_fields() ~ '>>>, payload: struct<'
+                records, 'struct<schema: struct<fields: array<struct<field: string, fields: ' ~ highwater.debezium_schema_fields() ~ '>>>, payload: struct<'
                 ~ envelope ~ '>, ' ~ envelope ~ '>'
             ) | indent(8) }}
         )
@@ -155,7 +155,7 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
                 *,
                 -- with a schema the row is the payload
                 if(is_wrapped, try_cast(document['payload'] as map<string, variant>), document) as image,
-                if(is_wrapped, try_cast(document['schema'] as struct<fields: {{ highwater._schema_fields() }}>), null) as document_schema
+                if(is_wrapped, try_cast(document['schema'] as struct<fields: {{ highwater.debezium_schema_fields() }}>), null) as document_schema
             from (
                 select
                     *,
@@ -167,10 +167,6 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
             )
         )
     )
-{%- endmacro -%}
-
-{%- macro _schema_fields() -%}
-array<struct<field: string, type: string, name: string, parameters: struct<scale: string>>>
 {%- endmacro -%}
 
 {%- macro _is_available(unavailable) -%}

@@ -33,7 +33,7 @@ end
     {%- elif connector in ('mysql', 'mariadb') -%}
         {#- The number of the binlog file is behind its last dot. `row` is no part of it: it begins anew with each event, and all
             events of a compressed transaction, and of any of MariaDB from 11.4 on, have one position, where the transaction begins.
-            The place in the file tells them apart. -#}
+            The ordinal in the file tells them apart. -#}
         {%- set file = {'text': "split_part(" ~ metadata ~ ".file, '.', -1)", 'base': 'decimal'} -%}
         {%- set pos = metadata ~ '.pos' -%}
 case

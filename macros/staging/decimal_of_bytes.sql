@@ -6,12 +6,12 @@ coalesce(
             sequence(1, length({{ bytes }})),
             cast(0 as decimal(38, 0)),
             -- big-endian two's complement: a negative number is one less than minus its inverted bytes
-            (number, place) -> cast(
+            (number, ordinal) -> cast(
                 try_add(
                     try_multiply(number, 256),
                     case
-                        when {{ is_negative }} then 255 - cast(conv(hex(substr({{ bytes }}, place, 1)), 16, 10) as int)
-                        else cast(conv(hex(substr({{ bytes }}, place, 1)), 16, 10) as int)
+                        when {{ is_negative }} then 255 - cast(conv(hex(substr({{ bytes }}, ordinal, 1)), 16, 10) as int)
+                        else cast(conv(hex(substr({{ bytes }}, ordinal, 1)), 16, 10) as int)
                     end
                 ) as decimal(38, 0)
             ),

@@ -8,7 +8,7 @@
     {%- set baseline = highwater.baseline_condition(feed, "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'") -%}
     {%- if not has_names -%}
         {%- set wanted = (fields + [sequence_column, timestamp_column]) | select | list -%}
-        {%- do highwater._refuse_missing_fields(wanted, delivered, feed ~ '.' ~ table) -%}
+        {%- do highwater.refuse_missing_fields(wanted, delivered, feed ~ '.' ~ table) -%}
     {%- endif -%}
     {%- set sequence -%}
 case
@@ -21,7 +21,7 @@ case
             {'text': 'substr(metadata.sequence, 17)', 'base': 'decimal', 'is_unsigned': true},
         ]) | indent(8) }}
     {%- else %}
-    -- the time in the name of the file, then the place in it
+    -- the time in the name of the file, then the ordinal in it
     else {{ highwater.sortable_sequence([
             {'text': "replace(metadata.sequence, '-')", 'base': 'decimal', 'is_unsigned': true},
             {'text': 'cast(source_line as string)', 'base': 'decimal'},
@@ -38,7 +38,7 @@ end
         case
             when problem is not null then problem
             {%- if highwater.feed_setting(feed, 'header', false) %}
-            {{- highwater._lacking('fields', fields) | indent(12) }}
+            {{- highwater.missing_fields('fields', fields) | indent(12) }}
             {%- elif not has_names %}
             when size(fields) not in ({{ delivered | length }}, {{ delivered | length + 1 }})
                 then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} (a row) or {{ delivered | length + 1 }} (a change) are declared')
@@ -54,9 +54,9 @@ end
         image,
         {%- endif %}
         map_from_arrays(
-            array({{ highwater._quoted(highwater._key_columns(entity) | map(attribute='field')) }}),
+            array({{ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) }}),
             transform(
-                array({{ highwater._quoted(highwater._key_columns(entity) | map(attribute='field')) }}),
+                array({{ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) }}),
                 field -> image[concat({{ highwater.sql_text(highwater.feed_setting(feed, 'before_prefix', 'BI_')) }}, field)]
             )
         ) as old_image,

@@ -3,7 +3,7 @@
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
-    {%- set declaration = highwater._entity_declaration(entity) -%}
+    {%- set declaration = highwater.entity_declaration(entity) -%}
     {%- set stored = highwater.stored_columns() -%}
     {%- set columns = [] -%}
     {%- for column in declaration.columns.values() if column.data_type -%}

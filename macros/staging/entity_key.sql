@@ -2,9 +2,9 @@
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
-    {%- set key = highwater._entity_declaration(entity).config.get('meta', {}).get('key', []) -%}
+    {%- set key = highwater.entity_declaration(entity).config.get('meta', {}).get('key', []) -%}
     {%- set names = highwater.entity_columns(entity) | map(attribute='name') | list -%}
-    {%- if key is string or (not key and 'key' not in highwater._entity_declaration(entity).config.get('meta', {})) -%}
+    {%- if key is string or (not key and 'key' not in highwater.entity_declaration(entity).config.get('meta', {})) -%}
         {{ exceptions.raise_compiler_error(
             "the model " ~ entity ~ "_changes declares no key. Add a list of columns to its YAML, for example "
             ~ "`config: {meta: {key: [" ~ names[0] ~ "]}}`."

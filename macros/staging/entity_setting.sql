@@ -3,5 +3,5 @@
     {%- if not execute or graph.nodes is not defined -%}
         {{ return(default) }}
     {%- endif -%}
-    {{ return(highwater._entity_declaration(entity).config.get('meta', {}).get(setting, default)) }}
+    {{ return(highwater.entity_declaration(entity).config.get('meta', {}).get(setting, default)) }}
 {%- endmacro -%}

@@ -1,5 +1,5 @@
 {%- macro export_rows(records, entity) -%}
-    {%- set source = highwater._source_of_model(entity) -%}
+    {%- set source = highwater.source_of_model(entity) -%}
     {#- what databases write for bytes into text -#}
     {%- set encoding = 'hex' if highwater.feed_setting(source.feed, 'format') == 'csv' else 'base64' -%}
 with

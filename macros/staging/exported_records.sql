@@ -8,7 +8,7 @@
         {%- if entity %}
         case
             when problem is not null then problem
-            {{- highwater._lacking('fields', highwater.entity_columns(entity) | map(attribute='field')) | indent(12) }}
+            {{- highwater.missing_fields('fields', highwater.entity_columns(entity) | map(attribute='field')) | indent(12) }}
         end as problem,
         {%- else %}
         problem,

@@ -11,7 +11,7 @@
         {#- Java's own suffixes and hex digits are no numbers -#}
         {{ value }} is not null and (abs({{ value }}) <> double('infinity') or lower({{ text }}) rlike 'inf') and {{ text }} not rlike '[0-9.][dDfF]|[xX]'
     {%- elif data_type.startswith('decimal') -%}
-        {%- set scale = highwater._decimal_digits(data_type)[1] -%}
+        {%- set scale = highwater.decimal_digits(data_type)[1] -%}
         {{ value }} is not null and if({{ text }} rlike '[eE]', {{ value }} = try_cast({{ text }} as double), {{ text }} not rlike '[.]\\d{{ '{' ~ scale ~ '}' }}\\d*[1-9]')
     {%- elif data_type == 'date' -%}
         {{ value }} is not null and {{ text }} rlike '^{{ day }}([T ]{{ midnight }}({{ zone }})?)?$'

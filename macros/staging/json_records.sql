@@ -1,11 +1,11 @@
 {%- macro json_records(records, type) %}
     select
         * except (wrapped),
-        {{ highwater._whole_document('wrapped') | indent(8) }} as document
+        {{ highwater.whole_document('wrapped') | indent(8) }} as document
     from (
         select
             *,
-            {{ highwater._wrapped_document('text', type) | indent(12) }} as wrapped
+            {{ highwater.wrapped_document('text', type) | indent(12) }} as wrapped
         from (
             select
                 *,

@@ -8,5 +8,5 @@
             highwater.feed_setting(feed, 'before_prefix', 'BI_') ~ field, field ~ '_NEW', field ~ '_OLD', field ~ '_EXISTS',
         ]) -%}
     {%- endfor -%}
-    {{- highwater._quoted(known | select | list) -}}
+    {{- highwater.quoted_texts(known | select | list) -}}
 {%- endmacro -%}

@@ -1,5 +1,5 @@
 {%- macro parts_of_changes(parsed, entity) -%}
-    {%- set key = highwater._key_columns(entity) -%}
+    {%- set key = highwater.key_columns(entity) -%}
     {%- if not key %}
     {#- no row has another key, so every record is one change #}
     select
@@ -11,7 +11,7 @@
         * except (image, change_type, part),
         case part
             when 'change' then image
-            else map_filter(old_image, (field, value) -> field in ({{ highwater._quoted(key | map(attribute='field')) }}))
+            else map_filter(old_image, (field, value) -> field in ({{ highwater.quoted_texts(key | map(attribute='field')) }}))
         end as image,
         case part when 'change' then change_type else 'delete' end as change_type,
         part = 'old key' as is_derived
@@ -34,9 +34,4 @@
         end
     ) as part
     {%- endif %}
-{%- endmacro -%}
-
-{%- macro _key_columns(entity) -%}
-    {%- set key = highwater.entity_key(entity) -%}
-    {{ return(highwater.entity_columns(entity) | selectattr('name', 'in', key) | list) }}
 {%- endmacro -%}

@@ -6,11 +6,11 @@
                 {%- for column in highwater.entity_key(entity) %}, typed.`{{ column }}`{% endfor %}
             -- all old keys of one position go before any new key comes
             order by {{ 'is_derived desc, ' if has_parts }}first_line
-        ) - 1), 16, '0')) as place
+        ) - 1), 16, '0')) as ordinal
     from (
         select
             *,
-            -- an exact copy stands where its original does
+            -- an exact copy has the ordinal of its original
             min(source_line) over (
                 partition by
                     landing_batch, source_file, change_sequence_number

@@ -4,9 +4,9 @@
     {%- set late = [] -%}
     {%- for epoch in highwater.feed_setting(feed, 'epochs', []) -%}
         {%- set condition = highwater._belongs_to_epoch(feed, epoch) -%}
-        {%- if highwater._is_of_table(epoch, table) and epoch.get('baseline') -%}
+        {%- if epoch.get('table', table) == table and epoch.get('baseline') -%}
             {%- do late.append(condition) -%}
-        {%- elif highwater._is_of_table(epoch, table) -%}
+        {%- elif epoch.get('table', table) == table -%}
             {%- do epochs.append({'condition': condition, 'section': 'ignored' if epoch.get('ignore') else '%016x' % loop.index}) -%}
         {%- endif -%}
     {%- endfor -%}
@@ -28,10 +28,6 @@ concat(
     case when {{ sequence | indent(8) }} = {{ highwater.lowest_sequence() }} and ({{ late | join(' or ') }}) then '/0000000000000000' else '' end
     {%- endif %}
 )
-{%- endmacro -%}
-
-{%- macro _is_of_table(epoch, table) -%}
-    {{ return(epoch.get('table', table) == table) }}
 {%- endmacro -%}
 
 {%- macro _belongs_to_epoch(feed, epoch) -%}

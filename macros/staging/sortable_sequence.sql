@@ -32,8 +32,8 @@ case
     when {{ text }} rlike '{{ pattern }}\\z'
         -- at most 16 digits count
         then lower({{ 'concat(' if at_most > 1 }}
-            {%- for place in range(1, at_most + 1) %}
-            lpad(trim(leading '0' from {{ "split_part(" ~ text ~ ", '" ~ separator ~ "', " ~ place ~ ")" if at_most > 1 else text }}), 16, '0')
+            {%- for ordinal in range(1, at_most + 1) %}
+            lpad(trim(leading '0' from {{ "split_part(" ~ text ~ ", '" ~ separator ~ "', " ~ ordinal ~ ")" if at_most > 1 else text }}), 16, '0')
             {{- ", '/'," if not loop.last }}
             {%- endfor %}
         {{- ')' if at_most > 1 }})

@@ -39,7 +39,7 @@ typed as (
 ),
 
 {% if has_place -%}
-placed as (
+numbered as (
 
     {{ highwater.places_in_file('typed', entity, has_parts=has_old_key, has_row_number=has_row_number) }}
 
@@ -49,20 +49,10 @@ placed as (
 changes as (
 
     {{ highwater.change_contract(
-        'placed' if has_place else 'typed', source.feed, entity, has_parts=has_old_key, has_place=has_place
+        'numbered' if has_place else 'typed', source.feed, entity, has_parts=has_old_key, has_place=has_place
     ) }}
 
 )
 
 select * from changes
-{%- endmacro -%}
-
-{%- macro _source_of_model(entity) -%}
-    {#- At parse time dbt does not know yet what the model reads, and nothing depends on it; unit tests have no graph. -#}
-    {%- set read = model.sources[0] if execute and model.sources else ['', entity] -%}
-    {%- set source = {'feed': read[0], 'table': read[1], 'name_in_raw': read[1]} -%}
-    {%- for node in (graph.sources or {}).values() if node.source_name == source.feed and node.name == source.table -%}
-        {%- do source.update({'name_in_raw': node.config.get('meta', {}).get('source_table', node.name)}) -%}
-    {%- endfor -%}
-    {{ return(source) }}
 {%- endmacro -%}

@@ -5,12 +5,12 @@
     {%- set has_header = highwater.feed_setting(feed, 'header', false) -%}
     {%- set baseline = highwater.baseline_condition(feed, 'false') -%}
     {%- set has_service = 'service' in stage -%}
-    {%- set key_fields = highwater._key_columns(entity) | map(attribute='field') | list -%}
-    {%- do highwater._refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
+    {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
+    {%- do highwater.refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
-    -- rows of one transaction are told apart by their place in the file: row_id is another one after a restart
+    -- rows of one transaction are told apart by their ordinal in the file: row_id is another one after a restart
     when metadata.row_id rlike '^[0-9]{1,19}\\z' and try_cast(metadata.row_id as bigint) is not null
         then {{ highwater.sortable_sequence([{'text': 'metadata.seqno', 'base': 'decimal'}]) | indent(8) }}
 end
@@ -24,7 +24,7 @@ end
         case
             when problem is not null then problem
             {%- if has_header %}
-            {{- highwater._lacking('fields', delivered) | indent(12) }}
+            {{- highwater.missing_fields('fields', delivered) | indent(12) }}
             {%- endif %}
             when size(fields) <> {{ delivered | length }}
                 then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} are declared')

@@ -3,21 +3,21 @@
     {%- set key = highwater.entity_key(entity) -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set typed_names = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='name') | list -%}
-    {%- set key_places = [] -%}
+    {%- set key_ordinals = [] -%}
     {%- for name in typed_names if name in key -%}
-        {%- do key_places.append(typed_names.index(name)) -%}
+        {%- do key_ordinals.append(typed_names.index(name)) -%}
     {%- endfor -%}
     select
         *,
         case
             when size(array_compact(misfit_texts)) > 0 then concat_ws(' and ', transform(
                 misfit_texts,
-                (misfit, place) -> case
+                (misfit, ordinal) -> case
                     -- a delete is told by its key, whatever else it carries
                     when misfit is not null and (not change_type <=> 'delete'
-                    {{- ' or place in (' ~ key_places | join(', ') ~ ')' if key_places }})
+                    {{- ' or ordinal in (' ~ key_ordinals | join(', ') ~ ')' if key_ordinals }})
                         then concat(
-                            get({{ highwater._of_types(1) }}, place), ' = ', to_json(array(misfit)), ' does not fit ', get({{ highwater._of_types(2) }}, place)
+                            get({{ highwater._of_types(1) }}, ordinal), ' = ', to_json(array(misfit)), ' does not fit ', get({{ highwater._of_types(2) }}, ordinal)
                         )
                 end
             ))
@@ -68,7 +68,7 @@ regexp_extract_all(typeof(typed), '[<,]([^<,:]+):(?!string)([a-z_]+([(]\\d+,\\d+
 (
     select
         *,
-        array_intersect(array({{ highwater._quoted(columns | map(attribute='field')) }}), map_keys(image)) as carried
+        array_intersect(array({{ highwater.quoted_texts(columns | map(attribute='field')) }}), map_keys(image)) as carried
     from {{ delivered }}
 )
 {%- endmacro -%}
@@ -85,12 +85,8 @@ case
         then transform(carried, field -> lower(field))
     {%- else %}
         then transform(carried, field -> get(
-            array({{ highwater._quoted(names) }}), int(array_position(array({{ highwater._quoted(fields) }}), field)) - 1
+            array({{ highwater.quoted_texts(names) }}), int(array_position(array({{ highwater.quoted_texts(fields) }}), field)) - 1
         ))
     {%- endif %}
 end
-{%- endmacro -%}
-
-{%- macro _quoted(words) -%}
-    {%- for word in words %}{{ highwater.sql_text(word) }}{{ ', ' if not loop.last }}{% endfor -%}
 {%- endmacro -%}

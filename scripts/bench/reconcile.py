@@ -52,8 +52,8 @@ def plan_of(spark, export: str) -> dict:
         "keys": "differing_keys('{lake_part}', '{export_part}', ['k'], columns)",
         "verdicts": "row_verdicts('{lake_part}', '{export_part}', ['k'], columns)",
         "verdicts_of_unique_keys": "row_verdicts('{lake_part}', '{export_part}', ['k'], columns, has_unique_keys=true)",
-        "lake_bucket": "_bucket_of_key('lake', ['k'], columns)",
-        "export_bucket": "_bucket_of_key('export', ['k'], columns)",
+        "lake_bucket": "bucket_of_key('lake', ['k'], columns)",
+        "export_bucket": "bucket_of_key('export', ['k'], columns)",
     }
     rendered = ", ".join(f"'{name}': {macro}" for name, macro in parts.items())
     text = (

@@ -19,6 +19,7 @@ BLOCK = re.compile(r"{{.*?}}|{%.*?%}", re.DOTALL)
 DEFINED = re.compile(r"{%-?\s*(?:macro|test|data_test|materialization)\s+\w+")
 TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 CALL = re.compile(r"(?<![\w.])(highwater\.)?(\w+)\s*\(")
+PRIVATE = re.compile(r"\bhighwater\.(_\w+)")
 ADAPTER = re.compile(r"^(default|spark)__")
 
 
@@ -31,6 +32,7 @@ def findings(project: Path) -> list[str]:
         *_descriptions(project),
         *_duplicates(project),
         *_calls(project),
+        *_private_macros(project),
     ]
     return [f"{path.relative_to(project)}: {problem}" for path, problem in found]
 
@@ -175,8 +177,7 @@ def _duplicates(project):
 def _calls(project):
     """Calls by bare names, which dbt looks up in the project of whoever uses the package, and calls of nothing."""
     names = {macro.name for macro in definitions(project / "macros")}
-    folders = ("macros", "models", "tests/generic", "tests/macros")
-    for path in [path for folder in folders for path in sorted((project / folder).glob("**/*.sql"))]:
+    for path in _files_that_call(project):
         for block in BLOCK.findall(COMMENT.sub("", path.read_text())):
             head = DEFINED.match(block)
             for package, name in CALL.findall(TEXT.sub("''", block[head.end() if head else 0 :])):
@@ -184,6 +185,20 @@ def _calls(project):
                     yield path, f"calls highwater.{name}, which is not there; correct the name."
                 elif not package and name in names and not ADAPTER.match(name):
                     yield path, f"calls {name} by its bare name; write highwater.{name}, as other projects must."
+
+
+def _private_macros(project):
+    """Private macros that a file other than their own names, called or handed on."""
+    own = {macro.name: macro.path for macro in definitions(project / "macros")}
+    for path in _files_that_call(project):
+        for name in sorted(set(PRIVATE.findall(COMMENT.sub("", path.read_text())))):
+            if own.get(name, path) != path:
+                yield path, f"uses {name}, which is private to {own[name].name}; move it here, or make it public."
+
+
+def _files_that_call(project):
+    folders = ("macros", "models", "tests/generic", "tests/macros")
+    return [path for folder in folders for path in sorted((project / folder).glob("**/*.sql"))]
 
 
 if __name__ == "__main__":

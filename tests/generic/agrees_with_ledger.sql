@@ -2,7 +2,7 @@
 
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set ledger = highwater._relation_beside(model, 'ledger') %}
+{%- set ledger = highwater.relation_beside(model, 'ledger') %}
 
 with
 
@@ -21,11 +21,11 @@ recorded as (
 ),
 
 -- what the ledger has not counted yet is for the next build
-marks as (
+watermarks as (
 
     select
         feed,
-        max(landing_batch) as mark
+        max(landing_batch) as watermark
     from recorded
     group by feed
 
@@ -41,9 +41,9 @@ logged as (
         count_if(log.verdict = 'duplicate') as duplicate,
         count_if(log.verdict = 'rejected') as rejected
     from {{ model }} as log
-    inner join marks
-        on log.feed = marks.feed
-    where not log.is_derived and log.landing_batch <= marks.mark
+    inner join watermarks
+        on log.feed = watermarks.feed
+    where not log.is_derived and log.landing_batch <= watermarks.watermark
     group by log.feed, log.landing_batch
 
 ),

@@ -5,8 +5,8 @@
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
 {%- set key = highwater.entity_key(entity) or ['at parse time'] -%}
-{%- set log = highwater._relation_beside(model, entity ~ '_changes') -%}
-{%- set columns = highwater._carried_columns(entity) | reject('in', key + ['log_batch']) | list -%}
+{%- set log = highwater.relation_beside(model, entity ~ '_changes') -%}
+{%- set columns = highwater.columns_of_change(entity) | reject('in', key + ['present_columns', 'log_batch']) | list -%}
 {%- set tombstones = highwater.entity_setting(entity, 'retention_days', {}).get('tombstones') %}
 
 with
@@ -14,11 +14,11 @@ with
 changes as (
 
     select
-        `{{ highwater._columns_of_change(entity) | join('`,\n        `') }}`
+        `{{ highwater.columns_of_change(entity) | join('`,\n        `') }}`
     from {{ log }}
     where
         verdict = 'applied'
-        -- what the table has not taken in yet is for the next build
+        -- what the table has not applied yet is for the next build
         and log_batch <= (select max(held.log_batch) from {{ model }} as held)
 
 ),
@@ -42,7 +42,7 @@ said as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        {{ highwater._struct_of_columns(columns, 'latest') | indent(8) }} as said_row,
+        struct(latest.`{{ columns | join('`, latest.`') }}`) as said_row,
         log_batch
     from latest
     where
@@ -66,7 +66,7 @@ held as (
 
     select
         struct(`{{ key | join('`, `') }}`) as key,
-        {{ highwater._struct_of_columns(columns, 'base') | indent(8) }} as held_row,
+        struct(base.`{{ columns | join('`, base.`') }}`) as held_row,
         log_batch
     from {{ model }} as base
     where
@@ -102,7 +102,7 @@ compared as (
 
 ),
 
-judged as (
+classified as (
 
     select
         key,
@@ -136,7 +136,7 @@ judged as (
 
 )
 
-select * from judged
+select * from classified
 where problem is not null
 
 {% endtest %}

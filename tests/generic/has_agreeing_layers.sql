@@ -1,7 +1,7 @@
 {% test has_agreeing_layers(model, key) %}
 
 {%- set entity = model.identifier.removesuffix('_merged') -%}
-{%- set log = highwater._relation_beside(model, entity ~ '_changes') %}
+{%- set log = highwater.relation_beside(model, entity ~ '_changes') %}
 
 with
 
@@ -25,7 +25,7 @@ rows_of_layers as (
     where
         verdict = 'applied'
         and change_type <> 'truncate'
-        and log_batch > (select coalesce(max(taken_in.log_batch), 0) from {{ model }} as taken_in)
+        and log_batch > (select coalesce(max(base.log_batch), 0) from {{ model }} as base)
 
 ),
 
@@ -42,7 +42,7 @@ layers as (
 
 ),
 
-judged as (
+classified as (
 
     select
         *,
@@ -57,7 +57,7 @@ judged as (
 
 )
 
-select * from judged
+select * from classified
 where problem is not null
 
 {% endtest %}

@@ -7,15 +7,15 @@
 {%- set key = highwater.entity_key(entity) -%}
 {%- set retention = highwater.entity_setting(entity, 'retention_days', {}) -%}
 {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
-{#- Where more than order and arrival decide, only the highest change of a key is judged again; a change that came when the
+{#- Where more than order and arrival decide, only the highest change of a key is classified again; a change that came when the
     tombstone above it was purged is applied. -#}
 {%- set is_partial = truncates or highwater.entity_setting(entity, 'partial_images', false) or retention.get('changes') -%}
 {%- set excuses = (["verdict <> 'superseded' or change_order < highest_order"] if is_partial else [])
     + (["verdict = 'applied' and coalesce(not order_before.is_live, false)"] if retention.get('tombstones') else []) -%}
-{%- set is_judged = key and not highwater.entity_setting(entity, 'insert_only', false) %}
+{%- set is_classified = key and not highwater.entity_setting(entity, 'insert_only', false) %}
 
 with
-{%- if is_judged %}
+{%- if is_classified %}
 
 arrivals as (
 
@@ -43,7 +43,7 @@ ranked as (
         *,
         row_number() over (
             partition by key, arrival, change_order order by feed asc, source_file asc, source_line asc
-        ) as place,
+        ) as ordinal,
         max(change_order) over (
             partition by key order by arrival asc range between current row and current row
         ) as batch_order,
@@ -63,13 +63,13 @@ truncated as (
 
 ),
 
-judged as (
+classified as (
 
     select
         *,
         {{ excuses | join(' or ') or 'false' }} as is_excused,
         case
-            when place > 1 or change_order <=> order_before then 'duplicate'
+            when ordinal > 1 or change_order <=> order_before then 'duplicate'
             when change_order < batch_order or change_order < order_before then 'superseded'
             else 'applied'
         end as right_verdict
@@ -101,7 +101,7 @@ found as (
         or not coalesce(source_line >= 1, false)
         or rejection_reason is null
         and not coalesce(change_sequence_number rlike '^[0-9a-f]{16}(/[0-9a-f]{16}){0,5}$', false)
-    {%- if is_judged %}
+    {%- if is_classified %}
 
     union all
 
@@ -115,7 +115,7 @@ found as (
         source_line,
         landing_batch,
         log_batch
-    from judged
+    from classified
     where verdict <> right_verdict and not is_excused
     {%- endif %}
 

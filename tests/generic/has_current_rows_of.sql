@@ -1,9 +1,9 @@
 {% test has_current_rows_of(model, view, valid_to='valid_to') %}
 
-{%- set current = highwater._relation_beside(model, view) -%}
+{%- set current = highwater.relation_beside(model, view) -%}
 {%- set found = adapter.get_columns_in_relation(current) | map(attribute='name') | list if execute -%}
 {%- set columns = found or ['at parse time'] -%}
-{%- set names = highwater._version_names(columns) if valid_to == 'valid_to' else columns -%}
+{%- set names = highwater.names_in_history(columns) if valid_to == 'valid_to' else columns -%}
 
 with
 

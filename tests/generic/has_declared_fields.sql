@@ -6,10 +6,10 @@
 {%- set units = highwater.entity_columns(entity) | selectattr('unit') | list if format == 'debezium-json' else [] -%}
 {%- set said = {'millis': ['io.debezium.time.Timestamp', 'org.apache.kafka.connect.data.Timestamp'],
     'micros': ['io.debezium.time.MicroTimestamp'], 'nanos': ['io.debezium.time.NanoTimestamp']} -%}
-{%- set asked = "select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'" -%}
-{%- set mark = (run_query(asked).rows[0][0] or 0) | int if log else 0 -%}
-{#- what a build has taken in that was killed before it had told of it -#}
-{%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, mark) if execute else mark -%}
+{%- set query = "select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'" -%}
+{%- set watermark = (run_query(query).rows[0][0] or 0) | int if log else 0 -%}
+{#- what a build has applied that was killed before it had told of it -#}
+{%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, watermark) if execute else watermark -%}
 
 with
 
@@ -25,8 +25,8 @@ new_records as (
         entry = 'record'
         and source_table = {{ highwater.sql_text(source_table or table) }}
         and problem is null
-        -- what the log has not taken in, or nobody was told of
-        and landing_batch > {{ [mark, untold] | min }}
+        -- what the log has not applied, or nobody was told of
+        and landing_batch > {{ [watermark, untold] | min }}
 
 ),
 
@@ -53,7 +53,7 @@ files as (
 
 declared_fields as (
 
-    select explode(array({{ highwater._quoted(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
+    select explode(array({{ highwater.quoted_texts(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
 
 )
 {%- endif %}
@@ -96,7 +96,7 @@ from new_records
 where
     type.field = {{ highwater.sql_text(column.field) }}
     and type.name like '%Timestamp'
-    and type.name not in ({{ highwater._quoted(said[column.unit]) }})
+    and type.name not in ({{ highwater.quoted_texts(said[column.unit]) }})
 group by type.name, type.field, new_records.source_file
 {%- endfor %}
 

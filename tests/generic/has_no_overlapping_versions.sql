@@ -18,7 +18,7 @@ versions as (
 
 ),
 
-judged as (
+classified as (
 
     select
         *,
@@ -32,7 +32,7 @@ judged as (
 
 )
 
-select * from judged
+select * from classified
 where problem is not null
 
 {% endtest %}

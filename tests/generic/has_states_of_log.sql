@@ -10,10 +10,10 @@
 -- The lists of columns are long.
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set log = highwater._relation_beside(model, entity ~ '_changes') -%}
+{%- set log = highwater.relation_beside(model, entity ~ '_changes') -%}
 {%- set kept_for = highwater.entity_setting(entity, 'retention_days', {}).get('changes') -%}
 {%- set columns = highwater.entity_columns(entity) or [{'name': 'at parse time', 'own_name': 'at parse time'}] -%}
-{%- set own_key = highwater._log_key(entity) or {'at parse time': 'at parse time'} %}
+{%- set own_key = highwater.names_of_key(entity) or {'at parse time': 'at parse time'} %}
 
 with
 
@@ -37,7 +37,9 @@ states as (
 
     select distinct
         struct(
-            {{ highwater._as_own_names(columns) | indent(12) }}
+            {%- for column in columns %}
+            {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
+            {%- endfor %}
         ) as state
     from {{ log }}
     where verdict in ('applied', 'superseded') and not is_deleted
@@ -48,7 +50,9 @@ deletes as (
 
     select distinct
         struct(
-            {{ highwater._as_own_names(columns | selectattr('own_name', 'in', own_key) | list) | indent(12) }}
+            {%- for column in columns if column.own_name in own_key %}
+            {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
+            {%- endfor %}
         ) as key
     from {{ log }}
     where verdict in ('applied', 'superseded') and is_deleted and change_type <> 'truncate'
@@ -69,7 +73,7 @@ compared as (
 
 ),
 
-judged as (
+classified as (
 
     select
         *,
@@ -93,7 +97,7 @@ judged as (
 
 )
 
-select * from judged
+select * from classified
 where problem is not null
 
 {% endtest %}

@@ -4,22 +4,22 @@
 -- The lists of columns are long.
 {{ config(enabled=var('audit', false), tags=['audit']) }}
 
-{%- set log = highwater._relation_beside(model, entity ~ '_changes') -%}
+{%- set log = highwater.relation_beside(model, entity ~ '_changes') -%}
 {%- set last = highwater.newest_log_batch(model) if execute else none -%}
 {%- set kept_for = highwater.entity_setting(entity, 'retention_days', {}).get('changes') -%}
-{%- set names = highwater._columns_of_versions(entity) | map(attribute='version_name') | list + highwater._version_columns() -%}
+{%- set names = highwater.columns_in_history(entity) | map(attribute='version_name') | list + highwater.validity_columns() -%}
 
 with
 
 changes as (
 
-    {{ highwater._changes_with_images(log, entity, {'mark': none, 'rows': 0, 'last': last}) | indent(4) }}
+    {{ highwater.changes_with_images(log, entity, {'watermark': none, 'rows': 0, 'last': last}) | indent(4) }}
 
 ),
 
 made_anew as (
 
-    {{ highwater._versions_of('changes', log, entity, highwater._tracked_columns(entity, tracked, ignored), false, last) | indent(4) }}
+    {{ highwater.row_versions('changes', log, entity, tracked, ignored, with_others=false, last=last) | indent(4) }}
 
 ),
 

@@ -90,6 +90,16 @@ NAME_FAULTS = {
         edit("models/marts/user1/table1.sql", "highwater.current_rows(", "highwater.current_row("),
         "models/marts/user1/table1.sql: calls highwater.current_row, which is not there",
     ),
+    "private macro of another file, called": (
+        edit("models/marts/user1/table1.sql", "highwater.current_rows(", "highwater._base_and_pending("),
+        "models/marts/user1/table1.sql: uses _base_and_pending, which is private to current_rows.sql",
+    ),
+    "private macro of another file, handed on": (
+        edit(
+            "macros/operations/late_changes_news.sql", "highwater._late_changes_gathered", "highwater._ledger_gathered"
+        ),
+        "macros/operations/late_changes_news.sql: uses _ledger_gathered, which is private to ledger_news.sql",
+    ),
     "override outside macros/dbt": (
         write("macros/merge/generate_schema_name.sql", MACRO.replace("X", "generate_schema_name")),
         "macros/merge/generate_schema_name.sql: generate_schema_name takes the place of a macro of dbt",
@@ -283,7 +293,7 @@ SQL_FAULTS = {
         "models/marts/user1/customers.sql:1:1: PRS",
     ),
     "SQL of a macro in a first build": (
-        edit("macros/merge/changes_to_take_in.sql", "    from {{ log }}", "    from from {{ log }}"),
+        edit("macros/merge/applied_since.sql", "    from {{ log }}", "    from from {{ log }}"),
         ["models/merged/user1"],
         "(compiled in the first build)",
     ),

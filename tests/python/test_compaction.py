@@ -272,7 +272,7 @@ def test_c10_a_compaction_that_fails_after_a_batch_was_logged(world):
     """The batch is logged and the view is right; the build names the failure, the next one compacts."""
     compact(world.spark, "cities")
     changes(world, [("UPDATE-INSERT", 27, "pending", "a")])
-    path = world.folder / "macros/merge/take_in.sql"
+    path = world.folder / "macros/merge/merge_into_base.sql"
     sound = path.read_text()
     settings = world.folder / "dbt_project.yml"
     rule = settings.read_text()

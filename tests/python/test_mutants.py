@@ -33,13 +33,13 @@ WHOLE_ROWS = {
     ),
     "the lowest of what stands": (
         f"{MERGE}/standing_changes.sql",
-        "max({{ highwater.total_order('standing') }}) as `standing order`",
-        "min({{ highwater.total_order('standing') }}) as `standing order`",
+        "max({{ highwater.total_order('current_rows') }}) as `current order`",
+        "min({{ highwater.total_order('current_rows') }}) as `current order`",
     ),
     "what the log alone has is forgotten": (
         f"{MERGE}/arriving_batches.sql",
-        "if newest > taken_in",
-        "if newest > taken_in + 1000000",
+        "if newest > applied_batch",
+        "if newest > applied_batch + 1000000",
     ),
     "what stands is not asked": (
         f"{MERGE}/arriving_batches.sql",
@@ -48,13 +48,13 @@ WHOLE_ROWS = {
     ),
     "the last batch arrives twice": (
         f"{MERGE}/new_arrivals.sql",
-        "where landing_batch > {{ source.mark }}",
-        "where landing_batch >= {{ source.mark }}",
+        "where landing_batch > {{ source.watermark }}",
+        "where landing_batch >= {{ source.watermark }}",
     ),
     "the first batch is skipped": (
         f"{MERGE}/new_arrivals.sql",
-        "where landing_batch > {{ source.mark }}",
-        "where landing_batch > {{ source.mark }} + 1",
+        "where landing_batch > {{ source.watermark }}",
+        "where landing_batch > {{ source.watermark }} + 1",
     ),
     "log batches do not rise": (
         f"{MERGE}/judged_changes.sql",
@@ -62,27 +62,27 @@ WHOLE_ROWS = {
         "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
     ),
     "superseded changes are taken in": (
-        f"{MERGE}/changes_to_take_in.sql",
+        f"{MERGE}/applied_since.sql",
         "verdict = 'applied'",
         "verdict in ('applied', 'superseded')",
     ),
     "one log batch too few is taken in": (
-        f"{MERGE}/changes_to_take_in.sql",
-        "and log_batch > {{ taken_in }}",
-        "and log_batch > {{ taken_in }} + 1",
+        f"{MERGE}/applied_since.sql",
+        "and log_batch > {{ applied_batch }}",
+        "and log_batch > {{ applied_batch }} + 1",
     ),
     "the lower row wins in the base": (
-        f"{MERGE}/take_in.sql",
+        f"{MERGE}/merge_into_base.sql",
         "{{ highwater.total_order('change') }} > {{ highwater.total_order('base') }}",
         "{{ highwater.total_order('change') }} < {{ highwater.total_order('base') }}",
     ),
     "what is there stays": (
-        f"{MERGE}/take_in.sql",
+        f"{MERGE}/merge_into_base.sql",
         "when matched and {{ highwater.total",
         "when matched and false and {{ highwater.total",
     ),
     "compaction adds no new key": (
-        f"{MERGE}/take_in.sql",
+        f"{MERGE}/merge_into_base.sql",
         "when not matched then insert",
         "when not matched and false then insert",
     ),
@@ -100,8 +100,8 @@ WHOLE_ROWS = {
     ),
     "the newest pending batch is not shown": (
         f"{MERGE}/current_rows.sql",
-        "and log_batch > {{ taken_in }}",
-        "and log_batch > {{ taken_in }} + 1",
+        "and log_batch > {{ applied_batch }}",
+        "and log_batch > {{ applied_batch }} + 1",
     ),
     "upper case sorts before lower case": (
         f"{STAGING}/sortable_sequence.sql",
@@ -162,8 +162,8 @@ PARTIAL_IMAGES = {
     ),
     "what stands is not folded with": (
         f"{MERGE}/folded_changes.sql",
-        "set has_standing = standing is not none and",
-        "set has_standing = false and",
+        "set has_current = current is not none and",
+        "set has_current = false and",
     ),
     "a late column is superseded with its row": (
         f"{MERGE}/judged_changes.sql",

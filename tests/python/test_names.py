@@ -25,15 +25,15 @@ def words(text: str) -> list[str]:
 
 # what macros and Python call things inside, now or before, and what stands beside them
 INTERNAL = words("""
-    arrived arriving arriving_keys base based batch batch_order before bounded bucket carried change change_order
-    changes closing column columns compared compared_values cut differing differs document earlier entry export
-    export_rows export_values fields folded found held high_bits history image is_based is_copy is_gone is_merged
-    is_there item key keys lake lake_rows lake_values latest layers log low_bits met metadata name numbered old_id
-    order_before
-    order_of_is_there ordered part parts pending place placed position problem published rank ranked row row_count
-    row_hash rows sided side sides standing standing_order states surplus taken_in text this touched truncated_below
-    truncated_order truncates typed value version versions waiting is_pending_row least_id greatest_id order_of_name
-    latest_name batch_of_name
+    applied_batch arrived arriving arriving_keys base based batch batch_order before bounded bucket carried change
+    change_order changes classified closing column columns compared compared_values current current_changes
+    current_order current_rows cut differing differs document earlier entry export export_rows export_values fields
+    folded found held high_bits history image is_based is_copy is_gone is_merged is_there item key keys lake
+    lake_rows lake_values latest layers log low_bits met metadata name numbered old_id order_before
+    order_of_is_there ordered ordinal part parts pending place placed position problem published rank ranked row
+    row_count row_hash rows sided side sides standing standing_order states surplus taken_in text this touched
+    truncated_below truncated_order truncates typed value version versions waiting is_pending_row least_id
+    greatest_id order_of_name latest_name batch_of_name
 """)
 # the project stores these beside the columns of a table
 STORED = words(

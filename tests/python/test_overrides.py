@@ -54,7 +54,7 @@ def test_other_models_are_appended_to_as_by_dbt(workshop, on_schema_change):
         f"{{{{ config(materialized='incremental', incremental_strategy='append', file_format='delta', "
         f"on_schema_change='{on_schema_change}') }}}}\n"
         "with rows as (select {{ '2 as k, true as is_new' if is_incremental() else '1 as k' }})\n"
-        "-- nothing has arrived\n"
+        "-- nothing to write\n"
         "select * from rows -- and nothing else\n"
     )
     for _ in range(2):

@@ -225,8 +225,8 @@ def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
     put_back(depot, log, tmp_path / "log")
     macro = depot.folder / "macros/merge/arriving_batches.sql"
     shipped = macro.read_text()
-    assert "if taken_in >= arriving.log_batch" in shipped
-    macro.write_text(shipped.replace("if taken_in >= arriving.log_batch", "if false"))
+    assert "if applied_batch >= arriving.log_batch" in shipped
+    macro.write_text(shipped.replace("if applied_batch >= arriving.log_batch", "if false"))
     assert key + 1 not in built(depot)
     macro.write_text(shipped)
     put_back(depot, log, tmp_path / "log")
@@ -268,7 +268,7 @@ def test_a_log_that_is_older_than_its_history(depot, tmp_path):
     shipped = macro.read_text()
     put_back(depot, log, tmp_path / "log")
     # negative control: the number comes again, and the history does not look at it
-    macro.write_text(shipped.replace("if taken_in >= arriving.log_batch", "if false"))
+    macro.write_text(shipped.replace("if applied_batch >= arriving.log_batch", "if false"))
     assert build_with(4) == ["v3", "v5"]
     macro.write_text(shipped)
     put_back(depot, log, tmp_path / "log")

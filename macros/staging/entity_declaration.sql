@@ -1,4 +1,4 @@
-{%- macro _entity_declaration(entity) -%}
+{%- macro entity_declaration(entity) -%}
     {#- by its id: a loop over the graph would cost as many steps as the project has nodes -#}
     {%- set declaration = graph.nodes.get('model.' ~ project_name ~ '.' ~ entity ~ '_changes') -%}
     {%- if not declaration -%}

@@ -1,18 +1,9 @@
-{%- macro take_in(merged, changes, entity) -%}
-    {%- if highwater._is_marked(highwater._all_taken_in()) -%}
-        {{ return("select 'nothing to take in'") }}
-    {%- endif -%}
-    {%- set due = fromjson(modules.re.search('(?m)^ *-- compaction: (.+)$', model.compiled_code)[1]) -%}
-    {%- set changes = '(\n' ~ model.compiled_code ~ '\n)' if highwater._writes_by_itself() else changes -%}
-    {{ highwater._merge_into_base(merged, changes, entity, due) }}
-{%- endmacro -%}
-
-{%- macro _merge_into_base(merged, changes, entity, due) -%}
+{%- macro merge_into_base(merged, changes, entity, due) -%}
     {%- set columns = highwater.merged_columns(entity) -%}
     merge into {{ merged }} as base
     using {{ changes }} as change
         on
-            -- always so; it stands in the history of the table, where `highwater status` finds it
+            -- always so; it is in the history of the table, where `highwater status` finds it
             base.feed <> 'compacted by {{ due.cause }}'
             {%- for column in highwater.entity_key(entity) %}
             and base.`{{ column }}` = change.`{{ column }}`

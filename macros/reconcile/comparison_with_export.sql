@@ -1,23 +1,34 @@
-{%- macro _columns_of_model(model, key) -%}
-    {%- if not execute -%}
-        {{ return([]) }}
-    {%- endif -%}
+{%- macro comparison_with_export(lake, export, key, columns=none, exclude_columns=[], where=none, has_reasons=false) -%}
+    {%- set model = highwater._model_of(lake) if execute else none -%}
+    {%- set declared = highwater._columns_of_model(lake, model, key) if execute and (model or not columns) else [] -%}
+    {%- set names = key + (columns or declared) | reject('in', key + exclude_columns) | list -%}
+    {%- set truth = highwater._with_names_of_the_source(export, model) -%}
+    {{ return({
+        'columns': highwater.comparable_columns(lake, truth, names, highwater._declared_rules(model)),
+        'not_compared': declared | reject('in', names) | list,
+        'sensitive': highwater._sensitive_columns(model, names),
+        'readable': highwater._readable_rows(truth, where, has_reasons),
+    }) }}
+{%- endmacro -%}
+
+{%- macro _columns_of_model(lake, model, key) -%}
     {#- The declared columns of the model, so that a column that went missing is an error and not a PASS, and those it has. -#}
-    {%- set node = highwater._model_of(model) -%}
-    {%- if not node -%}
+    {%- if not model -%}
         {{ exceptions.raise_compiler_error(
-            "matches_export: " ~ model ~ " is no model of the project; name the columns to compare with `columns:`."
+            "matches_export: " ~ lake ~ " is no model of the project; name the columns to compare with `columns:`."
         ) }}
     {%- endif -%}
-    {%- set names = node.columns.keys() | list -%}
+    {%- set names = model.columns.keys() | list -%}
     {%- set known = (names + key) | map('lower') | list -%}
-    {{ return((names + highwater._types_of(model).keys() | reject('in', known) | list) | reject('in', key) | list) }}
+    {%- for row in run_query('describe query select * from ' ~ lake).rows if row[0] | lower not in known -%}
+        {%- do names.append(row[0] | lower) -%}
+    {%- endfor -%}
+    {{ return(names | reject('in', key) | list) }}
 {%- endmacro -%}
 
 {%- macro _declared_rules(model) -%}
     {%- set rules = {} -%}
-    {%- set node = highwater._model_of(model) if execute else none -%}
-    {%- for column in (node.columns.values() if node else []) if column.config.get('meta', {}).get('reconcile') -%}
+    {%- for column in (model.columns.values() if model else []) if column.config.get('meta', {}).get('reconcile') -%}
         {%- do rules.update({column.name: column.config.meta.reconcile}) -%}
     {%- endfor -%}
     {{ return(rules) }}
@@ -25,9 +36,8 @@
 
 {%- macro _sensitive_columns(model, names) -%}
     {#- By the names that are compared, which a test may write in capitals. -#}
-    {%- set node = highwater._model_of(model) if execute else none -%}
     {%- set declared = [] -%}
-    {%- for column in (node.columns.values() if node else []) if column.config.get('meta', {}).get('sensitive') -%}
+    {%- for column in (model.columns.values() if model else []) if column.config.get('meta', {}).get('sensitive') -%}
         {%- do declared.append(column.name | lower) -%}
     {%- endfor -%}
     {%- set sensitive = [] -%}
@@ -38,7 +48,7 @@
 {%- endmacro -%}
 
 {%- macro _model_of(relation) -%}
-    {#- With `config.where` dbt hands a test a select from the model in the place of the model. -#}
+    {#- With `config.where` dbt hands a test a select from the model instead of the model. -#}
     {%- set text = (relation | string).replace('`', '') -%}
     {%- for node in graph.nodes.values() if node.resource_type in ['model', 'snapshot', 'seed'] -%}
         {%- set name = node.schema ~ '.' ~ node.alias -%}
@@ -54,7 +64,7 @@
 {%- endmacro -%}
 
 {%- macro _readable_rows(export, where, has_reasons) -%}
-    {#- A row of an export that could not be read has NULLs in the place of values, and equals nothing. -#}
+    {#- A row of an export that could not be read has NULLs instead of values, and equals nothing. -#}
     {%- set conditions = (['rejection_reason is null'] if has_reasons else []) + (['(' ~ where ~ ')'] if where else []) -%}
     {{ return(highwater._rows_where(export, conditions | join(' and '))) }}
 {%- endmacro -%}

@@ -1,4 +1,4 @@
-{%- macro _decimal_digits(data_type) -%}
+{%- macro decimal_digits(data_type) -%}
     {%- set found = modules.re.match('^decimal\\(\\s*(\\d+)\\s*,\\s*(\\d+)\\s*\\)$', data_type) -%}
     {%- if not found -%}
         {{ exceptions.raise_compiler_error(

@@ -1,0 +1,3 @@
+{%- macro quoted_names(columns) -%}
+    {%- for column in columns -%}`{{ column }}`{{ ', ' if not loop.last }}{%- endfor -%}
+{%- endmacro -%}

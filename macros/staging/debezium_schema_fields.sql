@@ -1,0 +1,3 @@
+{%- macro debezium_schema_fields() -%}
+array<struct<field: string, type: string, name: string, parameters: struct<scale: string>>>
+{%- endmacro -%}

@@ -1,0 +1,3 @@
+{%- macro quoted_texts(words) -%}
+    {%- for word in words %}{{ highwater.sql_text(word) }}{{ ', ' if not loop.last }}{% endfor -%}
+{%- endmacro -%}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from highwater.spark import java_classes
-from highwater.spark.java_classes import java_options
+from highwater.spark.java_classes import kept_classes
 
 PROJECT = Path(__file__).parents[2]
 WHOLE, HALF = b"\xf0\x0b\xab\xa8 classes", bytes(4) + b" classes"
@@ -27,27 +27,32 @@ def configuration(tmp_path, monkeypatch):
 
 
 def archive_of(configuration: Path) -> Path:
-    options = java_options(configuration, writes=True)["PYSPARK_SUBMIT_ARGS"]
-    return Path(options.split("ArchiveClassesAtExit=")[1].split("'")[0])
+    return Path(options_of(configuration, writes=True)[-1].removeprefix("-XX:ArchiveClassesAtExit="))
+
+
+def options_of(configuration: Path, writes: bool) -> list[str]:
+    """Return the options of Java that tell of an archive."""
+    return [option for option in kept_classes(configuration, writes)[1] if option.endswith(".jsa")]
 
 
 def test_a_build_writes_classes_and_every_command_reads_them(configuration):
-    assert "classes-" not in java_options(configuration, writes=False)["PYSPARK_SUBMIT_ARGS"]
+    assert not options_of(configuration, writes=False)
     archive = archive_of(configuration)
-    assert "classes-" not in java_options(configuration, writes=True)["PYSPARK_SUBMIT_ARGS"], "somebody is writing it"
+    assert not options_of(configuration, writes=True), "somebody is writing it"
     archive.write_bytes(WHOLE)
     for writes in (True, False):
-        given = java_options(configuration, writes)
-        assert f"-XX:SharedArchiveFile={archive}" in given["PYSPARK_SUBMIT_ARGS"]
-        assert not list(Path(given["SPARK_CONF_DIR"]).iterdir()), "Java takes no classes where a folder has files"
+        assert options_of(configuration, writes) == [f"-XX:SharedArchiveFile={archive}"]
+        assert not list(Path(kept_classes(configuration, writes)[0]["SPARK_CONF_DIR"]).iterdir()), (
+            "Java takes no classes where a folder has files"
+        )
 
 
 def test_classes_that_were_never_written_whole_are_written_anew(configuration):
     archive = archive_of(configuration)
     archive.write_bytes(HALF)
-    assert "classes-" not in java_options(configuration, writes=True)["PYSPARK_SUBMIT_ARGS"]
+    assert not options_of(configuration, writes=True)
     os.utime(archive, (0, 0))
-    assert "classes-" not in java_options(configuration, writes=False)["PYSPARK_SUBMIT_ARGS"]
+    assert not options_of(configuration, writes=False)
     assert archive_of(configuration) == archive
 
 
@@ -59,22 +64,24 @@ def test_other_jars_have_other_classes_and_the_old_ones_go(configuration):
     assert not archive.exists()
 
 
-@pytest.mark.parametrize(
-    "file, text",
-    [
-        ("hive-site.xml", "<configuration/>"),
-        ("spark-env.sh", ""),
-        ("spark-defaults.conf", "spark.driver.extraJavaOptions -Xss4m\n"),
-    ],
-)
-def test_a_configuration_with_more_than_ours_stays_on_the_class_path(configuration, file, text):
-    (configuration / file).write_text(text)
-    assert java_options(configuration, writes=True) == {}
+@pytest.mark.parametrize("file", ["hive-site.xml", "spark-env.sh"])
+def test_a_configuration_with_more_than_ours_stays_on_the_class_path(configuration, file):
+    (configuration / file).touch()
+    assert kept_classes(configuration, writes=True) == ({}, [])
 
 
 def test_whoever_tells_spark_how_to_start_is_left_alone(configuration, monkeypatch):
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[1] pyspark-shell")
-    assert java_options(configuration, writes=True) == {}
+    assert kept_classes(configuration, writes=True) == ({}, [])
+
+
+def test_a_project_that_cannot_be_written_starts_as_before(configuration):
+    Path(".spark/conf").write_text("a file in the place of the folder")
+    assert kept_classes(configuration, writes=True) == ({}, [])
+
+
+def test_a_configuration_that_is_not_there_is_left_to_spark(configuration):
+    assert kept_classes(Path("nowhere"), writes=True) == ({}, [])
 
 
 STARTS = """
@@ -122,3 +129,4 @@ def test_java_reads_what_an_earlier_one_wrote_and_a_killed_one_leaves_the_metast
     third = start()
     assert third.stdout.readline().split()[0] == "True"
     assert third.wait(400) == 0
+    assert not (tmp_path / "derby.log").exists(), "the profile's options of Java hold"

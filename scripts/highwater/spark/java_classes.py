@@ -17,33 +17,38 @@ BYTES_OF_HEADER = 4
 SECONDS_OF_WRITING = 600
 
 
-def java_options(configuration: Path, writes: bool) -> dict[str, str]:
-    """Return what Java must be told to take its classes from the archive, or to write it when it ends.
+def kept_classes(configuration: Path, writes: bool) -> tuple[dict[str, str], list[str]]:
+    """Return how Spark starts so that Java takes its classes from the archive, or writes it when it ends.
 
     An archive is of one Java, one PySpark, and one set of jars; Java itself refuses one that does not fit, silently.
 
     Arguments:
         configuration: the folder of Spark's configuration.
         writes: there may be no archive, and this command loads what others will: write it.
-    Returns: environment variables for Spark's start; empty where the configuration holds more than ours (a
-             `hive-site.xml`, options of Java), which Java reads from its class path alone.
-    Example: `java_options(Path("conf"), writes=True)["SPARK_CONF_DIR"]` is `.spark/conf`.
+    Returns: environment variables for Spark's start, and options of Java; none where the configuration holds more than
+             ours (a `hive-site.xml`), which Java reads from its class path alone, and where nothing can be written.
+    Example: `kept_classes(Path("conf"), writes=True)[1][-1]` is `-XX:ArchiveClassesAtExit=.spark/classes-….jsa`.
     """
     if os.environ.get("PYSPARK_SUBMIT_ARGS") or not _is_given_otherwise(configuration):
-        return {}
-    NO_CONFIGURATION.mkdir(exist_ok=True)
-    options = [f"-Dlog4j2.configurationFile={(configuration / 'log4j2.properties').resolve()}", "-Xlog:cds*=off"]
-    options += _option_of_archive(_archive(), writes)
-    arguments = ["--properties-file", str(configuration / "spark-defaults.conf")]
-    arguments += ["--driver-java-options", " ".join(options), "pyspark-shell"]
-    return {"SPARK_CONF_DIR": str(NO_CONFIGURATION), "PYSPARK_SUBMIT_ARGS": shlex.join(arguments)}
+        return {}, []
+    try:
+        NO_CONFIGURATION.mkdir(exist_ok=True)
+        archive = _option_of_archive(_archive(), writes)
+    except OSError:  # a project that may only be read
+        return {}, []
+    # Java splits its options at blanks, which an address has none of
+    logging = (configuration / "log4j2.properties").resolve().as_uri()
+    arguments = shlex.join(["--properties-file", str(configuration / "spark-defaults.conf"), "pyspark-shell"])
+    return (
+        {"SPARK_CONF_DIR": str(NO_CONFIGURATION), "PYSPARK_SUBMIT_ARGS": arguments},
+        [f"-Dlog4j2.configurationFile={logging}", "-Xlog:cds*=off", *archive],
+    )
 
 
 def _is_given_otherwise(configuration: Path) -> bool:
     """Return whether a configuration has only what can be given without a folder on the class path."""
-    files = {file.name for file in configuration.iterdir()}
-    settings = configuration / "spark-defaults.conf"
-    return files <= GIVEN_OTHERWISE and settings.exists() and "extraJavaOptions" not in settings.read_text()
+    files = {file.name for file in configuration.glob("*")}
+    return "spark-defaults.conf" in files and files <= GIVEN_OTHERWISE
 
 
 def _archive() -> Path:

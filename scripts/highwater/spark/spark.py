@@ -24,11 +24,12 @@ from highwater.runtime.java import require_java
 from highwater.runtime.package import package, profile_name
 from highwater.runtime.printable import printable
 from highwater.runtime.project import is_being_written, lake
-from highwater.spark.java_classes import close_before, java_options
+from highwater.spark.java_classes import close_before, kept_classes
 from highwater.spark.lake_tables import folders_of_tables, half_logs, lost, require_known_tables
 from highwater.spark.places import in_metastore, mend_places
 
 JARS = Path(".spark/jars")
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 # where the metastore keeps the SQL of views; Derby gets columns of 32,700 characters for it
 TEXTS_OF_VIEWS = ["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"]
@@ -92,14 +93,14 @@ def session(recovering: bool = False, keeps_classes: bool = False, **settings: s
     # PySpark logs each analysis error as one line of 10 KB of JSON; whoever catches it reports it.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     builder = SparkSession.builder.appName("highwater").enableHiveSupport()
-    for name, value in {**profile_settings(), **given}.items():
-        builder = builder.config(name, value)
     log = lake() / "spark.log"
     _begin_logs(log)
     offset = log.stat().st_size if log.exists() else 0
     interrupted = signal.getsignal(signal.SIGINT)
     try:
-        with java_output_in(log, 2), _started_by(keeps_classes):
+        with java_output_in(log, 2), _configured(keeps_classes) as options:
+            for name, value in _with_options({**profile_settings(), **given}, options).items():
+                builder = builder.config(name, value)
             spark = builder.getOrCreate()
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, interrupted)  # PySpark has put its own there
@@ -123,18 +124,25 @@ def session(recovering: bool = False, keeps_classes: bool = False, **settings: s
 
 
 @contextlib.contextmanager
-def _started_by(keeps_classes: bool):
-    """Let Spark start meanwhile with its configuration and with Java's kept classes."""
+def _configured(keeps_classes: bool):
+    """Let Spark start meanwhile with its configuration; yield the options by which Java has its kept classes."""
     configuration = Path(os.environ.get("SPARK_CONF_DIR") or _configuration())
-    given = {"SPARK_CONF_DIR": str(configuration.resolve()), **java_options(configuration, keeps_classes)}
+    environment, options = kept_classes(configuration, keeps_classes)
+    given = {"SPARK_CONF_DIR": str(configuration.resolve()), **environment}
     before = {name: os.environ.get(name) for name in given}
     os.environ |= given
     try:
-        yield
+        yield options
     finally:
         for name, value in before.items():
             os.environ.pop(name)
             os.environ |= {name: value} if value is not None else {}
+
+
+def _with_options(settings: dict[str, str], options: list[str]) -> dict[str, str]:
+    """Return Spark's settings with options of Java before those that they have, which win."""
+    given = [*options, *filter(None, [settings.get(JAVA_OPTIONS)])]
+    return settings | ({JAVA_OPTIONS: " ".join(given)} if options else {})
 
 
 # What Derby, Hive and Java say when they do not start; what it means, and what to do.

@@ -34,9 +34,26 @@ def sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
                     f"{path} reads {staging.stem}, and {staging} is not there. Take it back from version control, or "
                     "take its line out."
                 )
-            sources += re.findall(r"source\('(\w+)', '(\w+)'\)", staging.read_text())
+            sources += sources_in(staging)
         tables.append((entity, sources))
     return tables
+
+
+def sources_in(model: Path) -> list[tuple[str, str]]:
+    """Return the (feed, table) that a model reads, as dbt names them."""
+    return re.findall(r"source\('(\w+)', '(\w+)'\)", model.read_text())
+
+
+def entities_of(feed: str) -> list[str]:
+    """Return the entities that have a staging model of changes of this feed."""
+    prefix = f"stg_{feed}__"
+    models = Path(f"models/staging/{feed}").glob(f"{prefix}*_changes.sql")
+    return sorted(model.stem.removeprefix(prefix).removesuffix("_changes") for model in models)
+
+
+def has_history(entity: str) -> bool:
+    """Return whether the versions of an entity's rows are kept."""
+    return any(Path("models/history").glob(f"*/{entity}_history.sql"))
 
 
 def known_table(table: str) -> str:

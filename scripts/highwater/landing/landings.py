@@ -7,6 +7,7 @@ power cut took) has forgotten landings that logs have judged; their numbers must
 import json
 from pathlib import Path
 
+from highwater.catalog.entities import entities_of
 from highwater.catalog.feeds import Feed
 from highwater.catalog.tables import of_each
 from highwater.runtime.project import lake, read_state, write_whole
@@ -93,10 +94,7 @@ def newest_landing(spark, feed: Feed, in_raw: Landing) -> Landing:
 
 
 def _commits_of_logs(feed: Feed) -> dict[str, str]:
-    prefix = f"stg_{feed.name}__"
-    models = Path(f"models/staging/{feed.name}").glob(f"{prefix}*_changes.sql")
-    entities = sorted(model.stem.removeprefix(prefix).removesuffix("_changes") for model in models)
-    commits = {entity: newest_commit("lake", f"{entity}_changes") for entity in entities}
+    commits = {entity: newest_commit("lake", f"{entity}_changes") for entity in entities_of(feed.name)}
     return {entity: commit for entity, commit in commits.items() if commit}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from highwater.catalog.declarations import sources_file
-from highwater.catalog.entities import logged_tables
+from highwater.catalog.entities import logged_tables, sources_in
 from highwater.catalog.feeds import FAST_LOADER, declared_feeds
 from highwater.catalog.names import split_name
 from highwater.catalog.yaml_files import file_of_model, model_node, named, value_of, without_item
@@ -83,7 +83,7 @@ def remove(removal: Removal) -> list[Path]:
 
 def _staging_of(feed: str, table: str) -> Path:
     for path in sorted(Path(f"models/staging/{feed}").glob(f"stg_{feed}__*.sql")):
-        if f"source('{feed}', '{table}')" in path.read_text():
+        if (feed, table) in sources_in(path):
             return path
     raise UsageError(f"no model in models/staging/{feed} reads source('{feed}', '{table}').")
 
@@ -104,7 +104,7 @@ def _take(removal: Removal, path: Path) -> None:
 
 def _take_staging(removal: Removal, staging: Path) -> None:
     """Let a staging model go, and its table out of the declaration of the feed."""
-    feed, table = re.search(r"source\('(\w+)', '(\w+)'\)", staging.read_text()).groups()
+    feed, table = sources_in(staging)[0]
     _take(removal, staging)
     path = sources_file(feed)
     text = removal.text_of(path)

@@ -1,9 +1,8 @@
 """Rebuild a merged table from its log, or both from raw."""
 
 import json
-from pathlib import Path
 
-from highwater.catalog.entities import logged_tables, publish_groups, settings_of
+from highwater.catalog.entities import has_history, logged_tables, publish_groups, settings_of
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.pending import log_went_back, merged_table, size_of
 from highwater.catalog.tables import LISTS, count_anew, tables_in
@@ -180,8 +179,7 @@ def _swap_in(spark, log: str, new: str) -> int:
 
 def _follow(spark, table: str, feeds: list[str]) -> None:
     """Make what is derived from the log of a table anew: its history, its rows of the ledger and of the lists."""
-    has_history = list(Path("models/history").glob(f"*/{table}_history.sql"))
-    if has_history and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
+    if has_history(table) and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
         raise CheckError(f"the history of {table} could not be made anew; run the command again.")
     count_anew(spark, table, feeds)
     listed = sorted(({"ledger"} | set(LISTS)) & tables_in(spark, "lake"))

@@ -5,7 +5,14 @@
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from highwater.catalog.entities import declaration_of, known_table, logged_tables, publish_groups, settings_of
+from highwater.catalog.entities import (
+    declaration_of,
+    has_history,
+    known_table,
+    logged_tables,
+    publish_groups,
+    settings_of,
+)
 from highwater.catalog.feeds import Feed, days, declared_feeds
 from highwater.catalog.tables import LISTS
 from highwater.runtime.errors import CheckError, UsageError
@@ -123,7 +130,7 @@ def retention_of(entity: str) -> dict[str, int]:
             f"{where}: changes are kept for {kept['changes']} days and tombstones for {kept['tombstones']}; "
             "changes must be kept as long as tombstones or longer."
         )
-    if "changes" in kept and list(Path("models/history").glob(f"*/{entity}_history.sql")):
+    if "changes" in kept and has_history(entity):
         raise UsageError(
             f"{where}: {entity} has a history, which is made from its changes, so they stay; take `changes` out of "
             f"retention_days, or remove the model {entity}_history."

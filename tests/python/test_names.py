@@ -223,7 +223,7 @@ def check_export(table: Named):
     workshop.spark.sql(f"delete from {exported} where `{first}` = 10")
     (found,) = reconcile(workshop.spark, (table.entity,)).comparisons
     assert found.verdict == FAIL, found
-    assert {sample["verdict"]: sample["columns"] for sample in found.samples} == {
+    assert {sample.verdict: sample.columns for sample in found.samples} == {
         "value_differs": [column.mart_name],
         "extra_in_lake": [],
     }

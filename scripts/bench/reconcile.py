@@ -12,10 +12,15 @@ import json
 import os
 import tempfile
 from contextlib import redirect_stdout
+from dataclasses import fields
 
 import click
 from formats import measured, print_ratio
-from highwater.reconcile import reconcile
+from highwater.reconcile.reconcile import compare_rows
+from highwater.reconcile.reconcile_export import Export
+from highwater.reconcile.reconcile_plan import Plan
+from highwater.reconcile.reconcile_position import LakeRows, Window
+from highwater.reconcile.reconcile_subject import Request, Subject
 from highwater.spark.spark import session
 
 COLUMNS = {
@@ -42,7 +47,7 @@ FAULTS = """
 VALUES = [name for name in COLUMNS if name != "k"]
 
 
-def plan_of(spark, export: str) -> dict:
+def plan_of(spark, export: str) -> Plan:
     """Return what `highwater reconcile` would ask of the two tables, from the same macros."""
     from dbt.cli.main import dbtRunner
 
@@ -64,25 +69,20 @@ def plan_of(spark, export: str) -> dict:
         result = dbtRunner().invoke(["compile", "--quiet", "--inline", text])
     if not result.success:
         raise SystemExit(f"dbt failed: {result.exception or result.result}")
-    plan = json.loads(result.result.results[0].node.compiled_code)
-    return plan | {
-        "table": "bench",
-        "lake": "bench.lake",
-        "readable": export,
-        "key": ["k"],
-        "where": None,
-        "sensitive": [],
-        "log": None,
-        "log_key": {},
-    }
+    told = json.loads(result.result.results[0].node.compiled_code)
+    names = {"table": "bench", "lake": "bench.lake", "readable": export, "key": ["k"], "sensitive": [], "log_key": {}}
+    nothing = dict.fromkeys(field.name for field in fields(Plan))
+    return Plan.of(nothing | told | names)
 
 
-def ours(spark, plan: dict) -> dict:
+def ours(spark, plan: Plan) -> dict:
     """Compare as `highwater reconcile` does: checksums, rows of buckets that differ, columns, samples, causes."""
-    found = reconcile.Comparison("bench")
-    if not reconcile.count(spark, plan, found, "bench.lake"):
+    window = Window(sequences=("",))
+    subject = Subject(plan, Export(), [], window, LakeRows(plan.lake), None)
+    found = compare_rows(spark, subject, Request("", None, False, list))
+    if not found.measured.adds_up:
         raise SystemExit("the counts do not add up")
-    return {verdict: counts["keys"] for verdict, counts in found.counts.items()}
+    return {verdict: counts.keys for verdict, counts in found.settled.counts.items()}
 
 
 def theirs(spark, export: str) -> dict:

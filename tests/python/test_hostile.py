@@ -112,8 +112,7 @@ def test_in_a_shell_it_is_one_word_and_nothing_runs(tmp_path):
 def test_to_a_terminal_no_control_character_goes(capsys):
     assert not any(UNPRINTABLE.search(printable(text)) for text in HOSTILE)
     fails = f"def fail(): raise CheckError({' '.join(HOSTILE)!r})\nleave_with_the_sentence(fail)"
-    imports = ["endings import leave_with_the_sentence", "errors import CheckError"]
-    fails = "\n".join([*(f"from highwater.runtime.{each}" for each in imports), fails])
+    fails = f"from highwater.errors import CheckError, leave_with_the_sentence\n{fails}"
     failed = subprocess.run([sys.executable, "-c", fails], capture_output=True, text=True)
     assert failed.returncode == 1 and "\\x1b[31m" in failed.stderr
     assert not set(failed.stderr) & {"\x1b", "\x07", "\x9b", "\u202e"}
@@ -289,10 +288,12 @@ models:
 @pytest.mark.long
 def test_values_and_names_of_a_reconciliation_run_nowhere(workshop, capsys, monkeypatch, tmp_path):
     """All of the set as keys, values and names of what is compared, in each form of the report."""
-    from highwater.reconcile import reconcile, reconcile_page
+    from highwater.reconcile import reconcile, reconcile_explain, reconcile_page
+    from highwater.reconcile.reconcile_verdict import Cause
+    from highwater.reconcile.repair import Repair
 
     monkeypatch.setenv(VARIABLE, LEAK)
-    monkeypatch.setattr(reconcile, "SAMPLES", 1000)
+    monkeypatch.setattr(reconcile_explain, "SAMPLES", 1000)
     folder = workshop.folder / "models/odd"
     folder.mkdir()
     try:
@@ -310,10 +311,11 @@ def test_values_and_names_of_a_reconciliation_run_nowhere(workshop, capsys, monk
             path.unlink()
         folder.rmdir()
     (each,) = found.comparisons
-    assert {sample["key"]["what"] for sample in each.samples} == {
-        text if len(text) <= reconcile.SHOWN_LETTERS else f"{text[: reconcile.SHOWN_LETTERS]}…" for text in HOSTILE
+    letters = reconcile_explain.SHOWN_LETTERS
+    assert {sample.key["what"] for sample in each.samples} == {
+        text if len(text) <= letters else f"{text[:letters]}…" for text in HOSTILE
     }
-    assert {name for sample in each.samples for name in sample["columns"]} == {"said", *ODD_NAMES}
+    assert {name for sample in each.samples for name in sample.columns} == {"said", *ODD_NAMES}
     (query,) = each.queries.values()
     words = subprocess.run(
         ["bash", "-c", f"highwater() {{ printf '%s\\0' \"$@\"; }}\n{query}"],
@@ -325,13 +327,22 @@ def test_values_and_names_of_a_reconciliation_run_nowhere(workshop, capsys, monk
         f"{side} {text}" for side in ("lake", "export") for text in HOSTILE
     }
     plain = _Scripts(reconcile_page.page(workshop.spark, found_without_words(found))).found
-    each.export_file, each.export_parts = HOSTILE[0], dict.fromkeys(HOSTILE, "hash")
-    each.position, each.taken_at, each.age, each.export_records = HOSTILE[6], "now", "new", 1
-    each.not_checked, each.notes = list(HOSTILE), list(HOSTILE)
     counts = {"value": 1, "null_in_export": 0, "null_in_lake": 0, "equal_by_rule": 0}
-    each.columns = dict.fromkeys(HOSTILE, counts)
-    each.causes = [{"cause": text, "column": text, "rows": 1, "of": 2, "evidence": text} for text in HOSTILE]
-    each.repairs = [{"verdict": "missing_in_lake", "keys": 1, "why": text, "run": [text]} for text in HOSTILE]
+    each = replace(
+        each,
+        export_file=HOSTILE[0],
+        export_parts=dict.fromkeys(HOSTILE, "hash"),
+        position=HOSTILE[6],
+        taken_at="now",
+        age="new",
+        export_records=1,
+        not_checked=list(HOSTILE),
+        notes=list(HOSTILE),
+        columns=dict.fromkeys(HOSTILE, counts),
+        causes=[Cause(cause=text, column=text, rows=1, of=2, evidence=text) for text in HOSTILE],
+        repairs=[Repair(verdict="missing_in_lake", keys=1, why=text, run=[text]) for text in HOSTILE],
+    )
+    found = replace(found, comparisons=[each])
     capsys.readouterr()
     reconcile_page.show(found)
     shown = capsys.readouterr().out
@@ -341,8 +352,7 @@ def test_values_and_names_of_a_reconciliation_run_nowhere(workshop, capsys, monk
     (read,) = json.loads(text)["tables"]
     assert read["notes"] == HOSTILE and not re.search("[\x00-\x09\x0b-\x1f]", text)
     for verdict, told in (("FAIL", "failure"), ("INCONCLUSIVE", "error")):
-        each.verdict = verdict
-        junit = reconcile_page.as_junit(found)
+        junit = reconcile_page.as_junit(replace(found, comparisons=[replace(each, verdict=verdict)]))
         tree = ElementTree.fromstring(junit)
         assert [node.tag for node in tree.iter()] == ["testsuite", "properties", "property", "testcase", told]
         said = tree.find(f".//{told}").text.splitlines()

@@ -13,7 +13,8 @@ from highwater.catalog.columns import contract, parse_columns
 from highwater.catalog.entities import declared_columns
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing.landing import create_raw_table
-from highwater.reconcile.reconcile import FAIL, PASS, reconcile
+from highwater.reconcile.reconcile import reconcile
+from highwater.reconcile.reconcile_verdict import FAIL, PASS
 from highwater.upkeep.compact import compact
 from highwater.upkeep.rebuild import rebuild
 from workshop import in_soak_but
@@ -223,7 +224,7 @@ def check_export(table: Named):
     workshop.spark.sql(f"delete from {exported} where `{first}` = 10")
     (found,) = reconcile(workshop.spark, (table.entity,)).comparisons
     assert found.verdict == FAIL, found
-    assert {sample["verdict"]: sample["columns"] for sample in found.samples} == {
+    assert {sample.verdict: sample.columns for sample in found.samples} == {
         "value_differs": [column.mart_name],
         "extra_in_lake": [],
     }

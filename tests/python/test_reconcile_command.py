@@ -18,9 +18,10 @@ import yaml
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing.landing import skip
 from highwater.reconcile import reconcile as reconciliation
-from highwater.reconcile import reconcile_page
-from highwater.reconcile.reconcile import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
+from highwater.reconcile import reconcile_explain, reconcile_measure, reconcile_page
+from highwater.reconcile.reconcile_verdict import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
 from highwater.runtime.errors import UsageError
+from highwater.runtime.project import lake
 from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long
@@ -115,7 +116,10 @@ class Fleet:
 
     def reconcile(self, as_of=None):
         (found,) = reconciliation.reconcile(self.workshop.spark, (TABLE,), as_of).comparisons
-        sides = {side: sum(counts[f"{side}_rows"] for counts in found.counts.values()) for side in ("lake", "export")}
+        sides = {
+            side: sum(getattr(counts, f"{side}_rows") for counts in found.counts.values())
+            for side in ("lake", "export")
+        }
         assert sides == {"lake": found.lake_rows or 0, "export": found.export_rows or 0}, "the counts do not add up"
         return found
 
@@ -150,7 +154,7 @@ def fleet(workshop):
 
 
 def found_in(comparison) -> dict:
-    return {verdict: counts["keys"] for verdict, counts in comparison.counts.items() if counts["keys"]}
+    return {verdict: counts.keys for verdict, counts in comparison.counts.items() if counts.keys}
 
 
 def test_equal_tables_pass(fleet):
@@ -186,9 +190,9 @@ def test_a_planted_fault_is_found_and_named(fleet, fault):
     assert {verdict: keys for verdict, keys in found_in(found).items() if verdict != "equal"} == expected
     assert list(found.columns) == ([column] if column else [])
     assert CAUSES.get(fault) in [None, *map(reconcile_page.cause_in_words, found.causes)]
-    assert {sample["verdict"] for sample in found.samples} == set(expected)
-    keys = [int(sample["key"]["id"]) for sample in found.samples]
-    assert keys == sorted(keys) and len(keys) <= reconciliation.SAMPLES
+    assert {sample.verdict for sample in found.samples} == set(expected)
+    keys = [int(sample.key["id"]) for sample in found.samples]
+    assert keys == sorted(keys) and len(keys) <= reconcile_explain.SAMPLES
 
 
 @pytest.mark.soak
@@ -202,17 +206,17 @@ def test_every_way_to_compare_finds_the_same(fleet, monkeypatch):
     expected = {"equal": 26, "value_differs": 1, "missing_in_lake": 2, "duplicate_in_lake": 1}
     used = []
     for name in ("_kept", "_write_differences_of_unique_keys", "_write_differing_keys"):
-        way = getattr(reconciliation, name)
+        way = getattr(reconcile_measure, name)
         monkeypatch.setattr(
-            reconciliation, name, lambda *given, _name=name, _way=way: used.append(_name) or _way(*given)
+            reconcile_measure, name, lambda *given, _name=name, _way=way: used.append(_name) or _way(*given)
         )
     with fleet.broken(*statements):
         assert found_in(fleet.reconcile()) == expected
         assert used == ["_kept", "_write_differing_keys"]
-        monkeypatch.setattr(reconciliation, "MANY_ROWS", 0)
-        for few_buckets in (reconciliation.FEW_BUCKETS, 0):
+        monkeypatch.setattr(reconcile_measure, "MANY_ROWS", 0)
+        for few_buckets in (reconcile_measure.FEW_BUCKETS, 0):
             used.clear()
-            monkeypatch.setattr(reconciliation, "FEW_BUCKETS", few_buckets)
+            monkeypatch.setattr(reconcile_measure, "FEW_BUCKETS", few_buckets)
             assert found_in(fleet.reconcile()) == expected
             assert used == ["_write_differences_of_unique_keys", "_write_differing_keys"]
     used.clear()
@@ -336,7 +340,7 @@ def test_as_of_its_position_updates_and_deletes_are_taken_back(fleet):
         found = fleet.reconcile()
     assert (found.verdict, found_in(found)) == (FAIL, {"equal": 29, "extra_in_lake": 1})
     (cause,) = found.causes
-    assert (cause["cause"], cause["rows"]) == ("delete not applied", 1)
+    assert (cause.cause, cause.rows) == ("delete not applied", 1)
 
 
 @pytest.mark.soak
@@ -351,7 +355,7 @@ def test_an_export_that_is_ahead_is_inconclusive(fleet):
     fleet.workshop.land("datastream_fleet")
     found = fleet.reconcile()
     assert found.verdict == INCONCLUSIVE
-    assert ("late tail", 2) in [(cause["cause"], cause["rows"]) for cause in found.causes]
+    assert ("late tail", 2) in [(cause.cause, cause.rows) for cause in found.causes]
     fleet.build()
     assert fleet.reconcile().verdict == PASS
 
@@ -402,7 +406,7 @@ def test_without_a_position_two_runs_tell(fleet):
     found = fleet.reconcile()
     assert (found.verdict, found_in(found)) == (FAIL, {"equal": 29, "value_differs": 1})
     assert "1 that differed in the run before is equal now" in found.notes
-    assert found.samples[0]["key"] == {"id": "11"}
+    assert found.samples[0].key == {"id": "11"}
 
 
 @pytest.mark.soak
@@ -512,7 +516,7 @@ def test_rules_make_rows_equal_only_where_they_are_declared(fleet):
     fleet.export(None, rows)
     found = fleet.reconcile()
     assert (found.verdict, found_in(found)) == (FAIL, {"equal": 29, "value_differs": 1})
-    assert [sample["columns"] for sample in found.samples] == [["name"]]
+    assert [sample.columns for sample in found.samples] == [["name"]]
     test_of_export(fleet.workshop, "fleet", TABLE, "id")
 
 
@@ -531,12 +535,12 @@ def test_sensitive_values_are_in_no_output(fleet, capsys):
     }
     for name, text in outputs.items():
         assert "secret" not in text, name
-        assert "open" in text and reconciliation.MASK in text, name
+        assert "open" in text and reconcile_explain.MASK in text, name
     # the rows that dbt keeps of the test, keys too
     test_of_export(fleet.workshop, "fleet", TABLE, "id", {name: {"sensitive": True} for name in ("id", "note")})
     (failed,) = fleet.workshop.dbt("test", "--select", f"matches_export_{TABLE}*").result
     (row,) = fleet.workshop.spark.table(failed.node.relation_name).collect()
-    assert "secret" not in str(row) and row.key.id == row.export_values[0].note == reconciliation.MASK
+    assert "secret" not in str(row) and row.key.id == row.export_values[0].note == reconcile_explain.MASK
     assert row.export_values[0].name == "open" and "note" in row.differing_columns
     test_of_export(fleet.workshop, "fleet", TABLE, "id")
     # the control: undeclared, it is shown
@@ -560,7 +564,7 @@ def test_a_row_whose_newest_change_was_rejected_is_never_equal(fleet):
     assert "change rejected: 1 of 1 have a newest change that was rejected" in map(
         reconcile_page.cause_in_words, each.causes
     )
-    assert [repair["run"][-1] for repair in each.repairs] == ["highwater replay vessels"]
+    assert [repair.run[-1] for repair in each.repairs] == ["highwater replay vessels"]
     # a later change that is accepted ends it
     fleet.deliver(fleet.write(("UPDATE", 22, {"WEIGHT": "22.75"})))
     fleet.build()
@@ -579,7 +583,7 @@ def test_what_mends_each_difference_is_said_and_nothing_is_changed(fleet):
     ):
         run = reconciliation.reconcile(fleet.workshop.spark, (TABLE,), with_repairs=True)
     (found,) = run.comparisons
-    mended = {(repair["verdict"], repair["run"][0]): repair["keys"] for repair in found.repairs}
+    mended = {(repair.verdict, repair.run[0]): repair.keys for repair in found.repairs}
     rebuild, deliver = (
         "highwater rebuild vessels",
         "deliver the table whole once more, and: highwater resync vessels --from FILE",
@@ -716,5 +720,5 @@ def test_the_command_runs_beside_another_process_and_exits_with_the_verdict(flee
 
 
 def test_nothing_is_left_behind(fleet):
-    assert not list(reconciliation.lake().glob("reconcile-*"))
+    assert not list(lake().glob("reconcile-*"))
     shutil.rmtree(reconciliation.results())

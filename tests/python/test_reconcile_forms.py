@@ -1,7 +1,6 @@
 """Forms of one value in an export, each with another value beside it, and odd exports: PASS, FAIL or INCONCLUSIVE."""
 
 import contextlib
-import copy
 import gzip
 import itertools
 import unicodedata
@@ -11,7 +10,8 @@ import yaml
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing.landing import skip
 from highwater.reconcile import reconcile as reconciliation
-from highwater.reconcile.reconcile import FAIL, INCONCLUSIVE, PASS
+from highwater.reconcile import reconcile_explain
+from highwater.reconcile.reconcile_verdict import FAIL, INCONCLUSIVE, PASS
 from highwater.runtime.errors import CheckError, UsageError
 from workshop import change, in_soak_but
 
@@ -176,7 +176,7 @@ class Forms:
         self.deliver(WHOLE.encode())
         workshop.land("datastream_shapes", "exports_shapes")
         workshop.build("+shapes", "stg_exports_shapes__shapes", command="run")
-        (self.plan,) = reconciliation._plans(("shapes",))
+        (self.plan,) = reconciliation.plans(("shapes",))
 
     def deliver(self, content: bytes, name="{}.csv") -> str:
         """Put an export into its folder, the newest one; return how the lake calls it."""
@@ -197,8 +197,8 @@ class Forms:
             self.workshop.land("exports_shapes")
         with pytest.MonkeyPatch.context() as patch:
             # what is asked of a table does not depend on its export
-            patch.setattr(reconciliation, "_plans", lambda _: [copy.deepcopy(self.plan)])
-            patch.setattr(reconciliation, "SAMPLES", 1000)
+            patch.setattr(reconciliation, "plans", lambda _: [self.plan])
+            patch.setattr(reconcile_explain, "SAMPLES", 1000)
             (found,) = reconciliation.reconcile(self.workshop.spark, ("shapes",)).comparisons
         if found.export_file != file:
             skip(self.workshop.spark, declared_feeds(), file)
@@ -212,7 +212,7 @@ def forms(workshop):
 
 def differing(found) -> dict:
     """What was found of each key that is not equal: the verdict, and the columns that differ."""
-    return {each["key"]["id"]: " ".join([each["verdict"], *each["columns"]]) for each in found.samples}
+    return {each.key["id"]: " ".join([each.verdict, *each.columns]) for each in found.samples}
 
 
 @pytest.fixture(scope="module")

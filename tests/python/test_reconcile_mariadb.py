@@ -9,8 +9,8 @@ import postgres
 import pytest
 from debezium_engine import capturing
 from highwater.databases import live_export, source_tables
-from highwater.reconcile import reconcile as reconciliation
-from highwater.reconcile.reconcile import FAIL, PASS
+from highwater.reconcile.reconcile import reconcile as reconciliation
+from highwater.reconcile.reconcile_verdict import FAIL, PASS
 from highwater.runtime.errors import CheckError, UsageError
 from mariadb import MariaDB, serving
 
@@ -168,7 +168,7 @@ def test_every_value_is_as_in_the_database(workshop, market):
     market.built()
     found = market.reconciled()
     assert (found.verdict, found.not_checked) == (PASS, []), (found.columns, found.samples)
-    assert found.counts["equal"]["keys"] == found.export_rows == int(market.sql("select count(*) from stalls")[0])
+    assert found.counts["equal"].keys == found.export_rows == int(market.sql("select count(*) from stalls")[0])
     by_key = {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows[1:]}
     assert by_key["-1"]["large"] == "9223372036854775807" and by_key["-1"]["padded"] == "42"
     assert by_key["-1"]["raw"] == "00ff" and by_key["-1"]["name"] == "größe 名前 😀"

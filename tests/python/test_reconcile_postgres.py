@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from highwater.databases import extract as extraction
 from highwater.databases import live_export, source_tables
-from highwater.reconcile import reconcile as reconciliation
-from highwater.reconcile.reconcile import FAIL, PASS
+from highwater.reconcile.reconcile import reconcile as reconciliation
+from highwater.reconcile.reconcile_verdict import FAIL, PASS
 from highwater.runtime.errors import CheckError, UsageError
 from postgres import serving
 
@@ -112,7 +112,7 @@ def test_an_export_while_the_application_writes(workshop, harbour):
     live_export.export(workshop.spark, TABLE)
     built(workshop)
     found = reconcile(workshop)
-    assert (found.verdict, found.counts["equal"]["keys"]) == (PASS, found.export_rows)
+    assert (found.verdict, found.counts["equal"].keys) == (PASS, found.export_rows)
     assert int(harbour.sql("select count(*) from berths")[0]) == found.export_rows
 
 
@@ -488,7 +488,7 @@ def test_a_statement_of_the_source_mends_what_was_not_captured(workshop, harbour
     built(workshop)
     (found,) = reconciliation.reconcile(workshop.spark, ("berths",), with_repairs=True).comparisons
     assert (found.verdict, found.keys("value_differs")) == (FAIL, 2)
-    ((statement, command),) = [repair["run"] for repair in found.repairs]
+    ((statement, command),) = [repair.run for repair in found.repairs]
     assert statement == """update "public"."berths" set "id" = "id" where ("id") in (('-395'), ('-396'));"""
     assert command.startswith(f"highwater extract {TABLE} && highwater build --select +berths")
     harbour.sql(statement)
@@ -516,5 +516,5 @@ def test_each_kind_of_fault_is_found_and_named(workshop, harbour, verdict):
     workshop.spark.sql(f"restore table {table} to version as of {version}")
     assert found.verdict == FAIL
     assert found.keys(verdict) == found.differences == 1
-    assert [sample["verdict"] for sample in found.samples] == [verdict]
-    assert found.samples[0]["key"]["id"] == str(-1 if verdict == "extra_in_lake" else key)
+    assert [sample.verdict for sample in found.samples] == [verdict]
+    assert found.samples[0].key["id"] == str(-1 if verdict == "extra_in_lake" else key)

@@ -7,9 +7,17 @@ from xml.etree import ElementTree
 
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.rendering import render
-from highwater.reconcile.reconcile import FAIL, INCONCLUSIVE, VERDICTS, Reconciliation, results
+from highwater.reconcile.reconcile_results import results
+from highwater.reconcile.reconcile_verdict import (
+    FAIL,
+    INCONCLUSIVE,
+    VERDICTS,
+    Cause,
+    Comparison,
+    Reconciliation,
+    Sample,
+)
 from highwater.runtime.printable import printable
-from highwater.status.query import show_table
 
 SHOWN = {
     "equal": "equal",
@@ -37,6 +45,8 @@ def show(found: Reconciliation) -> None:
     """Print the result for people."""
     import click
 
+    from highwater.status.query import show_table
+
     click.echo(found.headline)
     for each in found.comparisons:
         click.echo(printable(f"{each.table}: {export_in_words(each)}"))
@@ -59,7 +69,7 @@ def show(found: Reconciliation) -> None:
             click.echo(printable(f"{each.table}: {line}"))
 
 
-def export_in_words(comparison) -> str:
+def export_in_words(comparison: Comparison) -> str:
     """Return which export was compared: file, position, age and rows."""
     if comparison.export_file is None:
         return f"compared with {comparison.export}" if comparison.compared else "compared with no export"
@@ -74,7 +84,7 @@ def _number(value) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def columns_in_words(comparison) -> list[tuple[str, str]]:
+def columns_in_words(comparison: Comparison) -> list[tuple[str, str]]:
     """Return for each column how many values differ, and how."""
     words = {
         "value": "other values",
@@ -88,28 +98,28 @@ def columns_in_words(comparison) -> list[tuple[str, str]]:
     ]
 
 
-def cause_in_words(cause: dict) -> str:
+def cause_in_words(cause: Cause) -> str:
     """Return a cause with its evidence."""
-    rows = f"{cause['rows']:,}" + (f" of {cause['of']:,}" if cause["of"] else "")
-    column = f" in {cause['column']}" if cause["column"] else ""
-    return f"{cause['cause']}{column}: {rows} {cause['evidence']}"
+    rows = f"{cause.rows:,}" + (f" of {cause.of:,}" if cause.of else "")
+    column = f" in {cause.column}" if cause.column else ""
+    return f"{cause.cause}{column}: {rows} {cause.evidence}"
 
 
-def repairs_in_words(comparison) -> list[str]:
+def repairs_in_words(comparison: Comparison) -> list[str]:
     """Return what mends the differences, a line for each command or statement."""
     return [
-        f"{repair['keys']:,} {repair['verdict']} ({repair['why']}): {command}"
+        f"{repair.keys:,} {repair.verdict} ({repair.why}): {command}"
         for repair in comparison.repairs
-        for command in repair["run"]
+        for command in repair.run
     ]
 
 
-def sample_in_words(sample: dict) -> str:
+def sample_in_words(sample: Sample) -> str:
     """Return a difference on one line."""
-    key = ", ".join(f"{name}={value}" for name, value in sample["key"].items())
-    words = f"{sample['verdict']} {key}"
-    for column in sample["columns"]:
-        pair = [_quoted((sample[side] or {}).get(column)) for side in ("lake", "export")]
+    key = ", ".join(f"{name}={value}" for name, value in sample.key.items())
+    words = f"{sample.verdict} {key}"
+    for column in sample.columns:
+        pair = [_quoted((side or {}).get(column)) for side in (sample.lake, sample.export)]
         words += f"; {column} is {pair[0]} in the lake, {pair[1]} in the export"
     return words
 

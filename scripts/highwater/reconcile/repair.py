@@ -1,10 +1,13 @@
 """What mends the differences that a comparison has found: commands, and statements for the source. Nothing is run."""
 
+from dataclasses import dataclass
+
 from highwater.catalog.entities import declared_columns, logged_tables
 from highwater.catalog.feeds import declared_feeds
 from highwater.databases.database import quoted as quoted_in_postgres
 from highwater.databases.database import text_in_postgres
 from highwater.databases.extract import names_of
+from highwater.reconcile.reconcile_plan import Plan
 from highwater.spark.spark import quoted
 
 # keys that one statement names
@@ -13,36 +16,40 @@ KEYS_IN_STATEMENT = 1000
 LAST = "ffffffffffffffff"
 
 
-def repairs(spark, plan: dict, differences: str, stale: str | None, end: str | None) -> list[dict]:
-    """Return what mends each difference: its verdict, how many keys have it, why this mends it, and what to run.
+@dataclass(frozen=True)
+class Repair:
+    """What mends a class of differences: its verdict, how many keys have it, why this mends it, and what to run."""
+
+    verdict: str
+    keys: int
+    why: str
+    run: list[str]
+
+
+def repairs(spark, plan: Plan, differences: str, stale: str | None, end: str | None) -> list[Repair]:
+    """Return what mends each class of differences.
 
     Arguments:
-        plan: what the macro reconciliation_plan says of the table. differences: view of the keys that differ.
-        stale: select of the keys whose newest change was rejected. end: the sequence compared as of; None: now.
+        differences: view of the keys that differ. stale: select of the keys whose newest change was rejected.
+        end: the sequence compared as of; None: now.
     """
-    found = []
-    for verdict, mended_by, keys in _classes(spark, plan, differences, stale, end):
-        why, commands = _ways(spark, plan, verdict, mended_by)
-        found.append({"verdict": verdict, "keys": keys, "why": why, "run": commands})
-    return found
+    classes = _classes(spark, plan, differences, stale, end)
+    return [Repair(verdict, keys, *_ways(spark, plan, verdict, by)) for verdict, by, keys in classes]
 
 
-def _classes(spark, plan: dict, differences: str, stale: str | None, end: str | None) -> list:
+def _classes(spark, plan: Plan, differences: str, stale: str | None, end: str | None) -> list:
     """Return verdict, what mends it, and number of keys; the keys are kept in the view `highwater_repairs`."""
-    names = ", ".join(map(quoted, plan["key"]))
-    if not plan["key"] or not plan["rows_of_log"] or set(plan["log_key"]) != set(plan["key"]):
+    names = plan.names_of_key
+    if not plan.key or not plan.rows_of_log or not plan.is_keyed_as_its_log:
         spark.sql(f"select *, 'unknown' as `mended by` from {differences}").createOrReplaceTempView("highwater_repairs")
     else:
-        of_log = plan["rows_of_log"].replace(plan["marks"]["position"], end or LAST)
         parts = {
-            "{lake_part}": f"(select * from ({of_log}) left semi join {differences} using ({names}))",
-            "{export_part}": f"(select * from {plan['readable']} left semi join {differences} using ({names}))",
+            "lake": f"(select * from ({plan.log_as_of(end or LAST)}) left semi join {differences} using ({names}))",
+            "export": f"(select * from {plan.readable} left semi join {differences} using ({names}))",
         }
         none = f"select {names} from {differences} where false"
         rejected = f"select {names}, true as `is stale` from ({stale or none})"
-        verdicts = plan["verdicts"]
-        for mark, part in parts.items():
-            verdicts = verdicts.replace(mark, part)
+        verdicts = plan.compare("verdicts", parts)
         spark.sql(
             f"""
             select
@@ -66,9 +73,9 @@ def _classes(spark, plan: dict, differences: str, stale: str | None, end: str | 
     ).collect()
 
 
-def _ways(spark, plan: dict, verdict: str, mended_by: str) -> tuple[str, list[str]]:
+def _ways(spark, plan: Plan, verdict: str, mended_by: str) -> tuple[str, list[str]]:
     """Return why something mends a class of differences, and what is to be run."""
-    table = plan["table"]
+    table = plan.table
     if mended_by == "export":
         return "the export has these keys twice", ["take the export again, of a table whose keys are unique"]
     if mended_by == "rebuild":
@@ -84,16 +91,16 @@ def _ways(spark, plan: dict, verdict: str, mended_by: str) -> tuple[str, list[st
     return _ways_at_the_source(spark, plan, verdict)
 
 
-def _ways_at_the_source(spark, plan: dict, verdict: str) -> tuple[str, list[str]]:
-    feeds = [(declared_feeds().get(feed), source) for feed, source in dict(logged_tables()).get(plan["table"], [])]
+def _ways_at_the_source(spark, plan: Plan, verdict: str) -> tuple[str, list[str]]:
+    feeds = [(declared_feeds().get(feed), source) for feed, source in dict(logged_tables()).get(plan.table, [])]
     captured = [(feed, source) for feed, source in feeds if feed and feed.format == "changelog"]
     if not captured:
         return (
             "the log does not have what the export has",
-            [f"deliver the table whole once more, and: highwater resync {plan['table']} --from FILE"],
+            [f"deliver the table whole once more, and: highwater resync {plan.table} --from FILE"],
         )
     ((feed, source),) = captured[:1]
-    if verdict == "extra_in_lake" or set(plan["sensitive"]) & set(plan["key"]):
+    if verdict == "extra_in_lake" or set(plan.sensitive) & set(plan.key):
         again = f"highwater extract {{}}{feed.name}.{source}"
         return "the capture has missed their change", [
             again.format(""),
@@ -101,16 +108,16 @@ def _ways_at_the_source(spark, plan: dict, verdict: str) -> tuple[str, list[str]
         ]
     return "the capture has missed their change; each statement records the rows once more", [
         *_statements(spark, plan, names_of(feed, source).source),
-        f"highwater extract {feed.name}.{source} && highwater build --select +{plan['table']}",
+        f"highwater extract {feed.name}.{source} && highwater build --select +{plan.table}",
     ]
 
 
-def _statements(spark, plan: dict, source: str) -> list[str]:
+def _statements(spark, plan: Plan, source: str) -> list[str]:
     """Return the statements that write rows of the source as they are, so that they are captured."""
-    columns, _ = declared_columns(plan["table"])
+    columns, _ = declared_columns(plan.table)
     fields = {column.mart_name: column.field for column in columns}
-    key = [quoted_in_postgres(fields[name]) for name in plan["key"]]
-    texts = ", ".join(f"cast({quoted(name)} as string)" for name in plan["key"])
+    key = [quoted_in_postgres(fields[name]) for name in plan.key]
+    texts = ", ".join(f"cast({quoted(name)} as string)" for name in plan.key)
     rows = spark.sql(
         f"select {texts} from highwater_repairs "
         f"where `mended by` = 'source' and `row verdict` <> 'extra_in_lake' order by {texts}"

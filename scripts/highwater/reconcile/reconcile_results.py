@@ -1,0 +1,53 @@
+"""Where the results of runs are kept: two Delta tables beside the lake's own."""
+
+import json
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+
+from highwater.reconcile.reconcile_verdict import VERDICTS, Comparison, Reconciliation
+from highwater.runtime.project import lake
+
+RUN = "%Y-%m-%d %H:%M:%S.%f"
+SCHEMA = (
+    "run timestamp, table_name string, verdict string, not_checked array<string>, export_file string, "
+    "position string, sequence string, lake_rows bigint, export_rows bigint, keys map<string, bigint>, "
+    "seconds double, details string"
+)
+
+
+def results() -> Path:
+    """Return where the results of all runs are: a Delta table."""
+    return lake().resolve() / "reconciliations"
+
+
+def open_differences() -> Path:
+    """Return where it is kept which keys differed, of exports without a position: a Delta table of hashes."""
+    return lake().resolve() / "open_differences"
+
+
+def append(spark, rows: list[tuple], schema: str, path: Path) -> None:
+    """Append a few rows to a Delta table."""
+    spark.createDataFrame(rows, schema).coalesce(1).write.format("delta").mode("append").save(str(path))
+
+
+def append_results(spark, found: Reconciliation) -> None:
+    """Append what a run has found to the results."""
+    run = datetime.strptime(found.run, RUN).replace(tzinfo=timezone.utc)
+    append(spark, [(run, *_row(each)) for each in found.comparisons], SCHEMA, results())
+
+
+def _row(found: Comparison) -> tuple:
+    return (
+        found.table,
+        found.verdict,
+        found.not_checked,
+        found.export_file,
+        found.position,
+        found.sequence,
+        found.lake_rows,
+        found.export_rows,
+        {verdict: found.keys(verdict) for verdict in VERDICTS},
+        found.seconds,
+        json.dumps(asdict(found), ensure_ascii=False),
+    )

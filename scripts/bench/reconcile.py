@@ -16,11 +16,11 @@ from dataclasses import fields
 
 import click
 from formats import measured, print_ratio
+from highwater.reconcile.export import Export
+from highwater.reconcile.plan import Plan
+from highwater.reconcile.position import LakeRows, Window
 from highwater.reconcile.reconcile import compare_rows
-from highwater.reconcile.reconcile_export import Export
-from highwater.reconcile.reconcile_plan import Plan
-from highwater.reconcile.reconcile_position import LakeRows, Window
-from highwater.reconcile.reconcile_subject import Request, Subject
+from highwater.reconcile.subject import Request, Subject
 from highwater.spark.spark import session
 
 COLUMNS = {

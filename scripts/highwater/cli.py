@@ -419,7 +419,7 @@ def reconcile(tables, as_of, form, with_repairs):
 
     Exit code 0: PASS, all rows are equal. 1: FAIL, some differ. 3: INCONCLUSIVE, something could not be checked.
     """
-    from highwater.reconcile import reconcile_page
+    from highwater.reconcile import page as reconcile_page
     from highwater.reconcile.reconcile import EXIT_CODES
     from highwater.reconcile.reconcile import reconcile as reconcile_tables
     from highwater.spark.spark import reading_session

@@ -288,9 +288,11 @@ models:
 @pytest.mark.long
 def test_values_and_names_of_a_reconciliation_run_nowhere(workshop, capsys, monkeypatch, tmp_path):
     """All of the set as keys, values and names of what is compared, in each form of the report."""
-    from highwater.reconcile import reconcile, reconcile_explain, reconcile_page
-    from highwater.reconcile.reconcile_verdict import Cause
+    from highwater.reconcile import explain as reconcile_explain
+    from highwater.reconcile import page as reconcile_page
+    from highwater.reconcile import reconcile
     from highwater.reconcile.repair import Repair
+    from highwater.reconcile.verdict import Cause
 
     monkeypatch.setenv(VARIABLE, LEAK)
     monkeypatch.setattr(reconcile_explain, "SAMPLES", 1000)

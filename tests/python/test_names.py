@@ -14,7 +14,7 @@ from highwater.catalog.entities import declared_columns
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing.landing import create_raw_table
 from highwater.reconcile.reconcile import reconcile
-from highwater.reconcile.reconcile_verdict import FAIL, PASS
+from highwater.reconcile.verdict import FAIL, PASS
 from highwater.upkeep.compact import compact
 from highwater.upkeep.rebuild import rebuild
 from workshop import in_soak_but

@@ -17,9 +17,11 @@ import pytest
 import yaml
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing.landing import skip
+from highwater.reconcile import explain as reconcile_explain
+from highwater.reconcile import measure as reconcile_measure
+from highwater.reconcile import page as reconcile_page
 from highwater.reconcile import reconcile as reconciliation
-from highwater.reconcile import reconcile_explain, reconcile_measure, reconcile_page
-from highwater.reconcile.reconcile_verdict import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
+from highwater.reconcile.verdict import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
 from highwater.runtime.errors import UsageError
 from highwater.runtime.project import lake
 from workshop import change, in_soak_but

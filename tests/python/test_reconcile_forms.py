@@ -9,9 +9,9 @@ import pytest
 import yaml
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing.landing import skip
+from highwater.reconcile import explain as reconcile_explain
 from highwater.reconcile import reconcile as reconciliation
-from highwater.reconcile import reconcile_explain
-from highwater.reconcile.reconcile_verdict import FAIL, INCONCLUSIVE, PASS
+from highwater.reconcile.verdict import FAIL, INCONCLUSIVE, PASS
 from highwater.runtime.errors import CheckError, UsageError
 from workshop import change, in_soak_but
 

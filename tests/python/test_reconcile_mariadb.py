@@ -10,7 +10,7 @@ import pytest
 from debezium_engine import capturing
 from highwater.databases import live_export, source_tables
 from highwater.reconcile.reconcile import reconcile as reconciliation
-from highwater.reconcile.reconcile_verdict import FAIL, PASS
+from highwater.reconcile.verdict import FAIL, PASS
 from highwater.runtime.errors import CheckError, UsageError
 from mariadb import MariaDB, serving
 

@@ -10,7 +10,7 @@ import pytest
 from highwater.databases import extract as extraction
 from highwater.databases import live_export, source_tables
 from highwater.reconcile.reconcile import reconcile as reconciliation
-from highwater.reconcile.reconcile_verdict import FAIL, PASS
+from highwater.reconcile.verdict import FAIL, PASS
 from highwater.runtime.errors import CheckError, UsageError
 from postgres import serving
 

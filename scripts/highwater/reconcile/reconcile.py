@@ -19,14 +19,14 @@ from pyspark.errors import PySparkException
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing import landing
-from highwater.reconcile.reconcile_explain import Explanation, explain
-from highwater.reconcile.reconcile_export import flaws_of_records, rows_that_cannot_be_read, unreadable_in_words
-from highwater.reconcile.reconcile_measure import Measurement, measure, scratch
-from highwater.reconcile.reconcile_plan import Plan, Unplanned, plans
-from highwater.reconcile.reconcile_results import RUN, append_results, results
-from highwater.reconcile.reconcile_settle import Settlement, settle
-from highwater.reconcile.reconcile_subject import Request, Subject, subject_of
-from highwater.reconcile.reconcile_verdict import (
+from highwater.reconcile.explain import Explanation, explain
+from highwater.reconcile.export import flaws_of_records, rows_that_cannot_be_read, unreadable_in_words
+from highwater.reconcile.measure import Measurement, measure, scratch
+from highwater.reconcile.plan import Plan, Unplanned, plans
+from highwater.reconcile.results import RUN, append_results, results
+from highwater.reconcile.settle import Settlement, settle
+from highwater.reconcile.subject import Request, Subject, subject_of
+from highwater.reconcile.verdict import (
     EXIT_CODES,
     FAIL,
     INCONCLUSIVE,

@@ -7,7 +7,7 @@ from highwater.catalog.feeds import declared_feeds
 from highwater.databases.database import quoted as quoted_in_postgres
 from highwater.databases.database import text_in_postgres
 from highwater.databases.extract import names_of
-from highwater.reconcile.reconcile_plan import Plan
+from highwater.reconcile.plan import Plan
 from highwater.spark.spark import quoted
 
 # keys that one statement names

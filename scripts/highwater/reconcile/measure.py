@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from highwater.catalog.feeds import sql_text
-from highwater.reconcile.reconcile_plan import Plan
-from highwater.reconcile.reconcile_subject import Subject
-from highwater.reconcile.reconcile_verdict import Count
+from highwater.reconcile.plan import Plan
+from highwater.reconcile.subject import Subject
+from highwater.reconcile.verdict import Count
 from highwater.runtime.project import lake
 from highwater.spark.spark import quoted
 

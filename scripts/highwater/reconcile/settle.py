@@ -3,12 +3,12 @@
 import json
 from dataclasses import dataclass, field
 
-from highwater.reconcile.reconcile_measure import DIFFERENCES, Measurement
-from highwater.reconcile.reconcile_plan import Plan
-from highwater.reconcile.reconcile_position import Window
-from highwater.reconcile.reconcile_results import append, open_differences
-from highwater.reconcile.reconcile_subject import Subject
-from highwater.reconcile.reconcile_verdict import Count, differences_of, keys_of
+from highwater.reconcile.measure import DIFFERENCES, Measurement
+from highwater.reconcile.plan import Plan
+from highwater.reconcile.position import Window
+from highwater.reconcile.results import append, open_differences
+from highwater.reconcile.subject import Subject
+from highwater.reconcile.verdict import Count, differences_of, keys_of
 from highwater.spark.spark import quoted
 
 # more differences than this are no tail that is on its way

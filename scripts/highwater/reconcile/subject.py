@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from highwater.reconcile.reconcile_export import Export, exports_that_wait, newest_export
-from highwater.reconcile.reconcile_plan import Plan
-from highwater.reconcile.reconcile_position import LakeRows, Window, rows_of_lake, window_of
+from highwater.reconcile.export import Export, exports_that_wait, newest_export
+from highwater.reconcile.plan import Plan
+from highwater.reconcile.position import LakeRows, Window, rows_of_lake, window_of
 from highwater.spark.spark import quoted
 
 

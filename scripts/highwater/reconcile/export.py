@@ -7,8 +7,8 @@ from datetime import datetime
 from highwater.catalog.entities import declared_columns
 from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.landing import landing
-from highwater.reconcile.reconcile_plan import Plan
-from highwater.reconcile.reconcile_results import RUN
+from highwater.reconcile.plan import Plan
+from highwater.reconcile.results import RUN
 from highwater.runtime.errors import UsageError
 
 

@@ -6,7 +6,7 @@ from highwater.catalog.entities import logged_tables, publish_groups
 from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.catalog.pending import newest_batch_shown
 from highwater.formats.formats import TABLE_IN_FOLDERS
-from highwater.reconcile.reconcile_plan import Plan
+from highwater.reconcile.plan import Plan
 from highwater.reconcile.repair import LAST
 from highwater.runtime.errors import UsageError
 from highwater.spark.spark import quoted

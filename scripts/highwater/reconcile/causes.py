@@ -1,12 +1,12 @@
 """What probably happened, where at least half of the differences of a kind say so."""
 
 from highwater.catalog.feeds import sql_text
-from highwater.reconcile.reconcile_measure import DIFFERENCES
-from highwater.reconcile.reconcile_plan import Column, Plan
-from highwater.reconcile.reconcile_position import landed_sources, records_that_wait
-from highwater.reconcile.reconcile_settle import Settlement
-from highwater.reconcile.reconcile_subject import Subject
-from highwater.reconcile.reconcile_verdict import Cause
+from highwater.reconcile.measure import DIFFERENCES
+from highwater.reconcile.plan import Column, Plan
+from highwater.reconcile.position import landed_sources, records_that_wait
+from highwater.reconcile.settle import Settlement
+from highwater.reconcile.subject import Subject
+from highwater.reconcile.verdict import Cause
 from highwater.spark.spark import quoted
 
 # what the texts of a row say, the strictest first

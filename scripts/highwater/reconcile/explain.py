@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 
 from highwater.catalog.feeds import sql_text
-from highwater.reconcile.reconcile_causes import causes_of
-from highwater.reconcile.reconcile_measure import DIFFERENCES, Measurement
-from highwater.reconcile.reconcile_plan import Column, Plan
-from highwater.reconcile.reconcile_settle import Settlement
-from highwater.reconcile.reconcile_subject import Subject
-from highwater.reconcile.reconcile_verdict import VERDICTS, Cause, Sample
+from highwater.reconcile.causes import causes_of
+from highwater.reconcile.measure import DIFFERENCES, Measurement
+from highwater.reconcile.plan import Column, Plan
 from highwater.reconcile.repair import Repair, repairs
+from highwater.reconcile.settle import Settlement
+from highwater.reconcile.subject import Subject
+from highwater.reconcile.verdict import VERDICTS, Cause, Sample
 from highwater.runtime.printable import in_shell
 from highwater.spark.spark import quoted
 

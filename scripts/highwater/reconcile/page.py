@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.rendering import render
-from highwater.reconcile.reconcile_results import results
-from highwater.reconcile.reconcile_verdict import (
+from highwater.reconcile.results import results
+from highwater.reconcile.verdict import (
     FAIL,
     INCONCLUSIVE,
     VERDICTS,

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 
-from highwater.reconcile.reconcile_verdict import VERDICTS, Comparison, Reconciliation
+from highwater.reconcile.verdict import VERDICTS, Comparison, Reconciliation
 from highwater.runtime.project import lake
 
 RUN = "%Y-%m-%d %H:%M:%S.%f"

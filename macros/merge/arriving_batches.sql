@@ -70,7 +70,7 @@
     {%- if applied_batch >= arriving.log_batch -%}
         {%- do log(
             'warning: ' ~ this.identifier ~ ' has up to batch ' ~ (arriving.log_batch - 1) ~ ', and ' ~ relation.identifier
-            ~ ' has taken in batch ' ~ applied_batch ~ ': the log went back. What raw has behind it is judged again, as batch '
+            ~ ' has applied batch ' ~ applied_batch ~ ': the log went back. What raw has behind it is classified again, as batch '
             ~ (applied_batch + 1) ~ '.', info=true
         ) -%}
         {%- do arriving.update({'log_batch': applied_batch + 1}) -%}
@@ -241,7 +241,7 @@
             if column.name in declared and column.dtype | lower | replace(' ', '') != declared[column.name] -%}
             {{ exceptions.raise_compiler_error(
                 relation ~ " has " ~ column.name ~ " as " ~ column.dtype ~ ", and it is declared as "
-                ~ declared[column.name] ~ ". Nothing was taken in. Declare the old type again, or widen the column of the "
+                ~ declared[column.name] ~ ". Nothing was applied. Declare the old type again, or widen the column of the "
                 ~ "log and the merged table first: alter table … set tblproperties ('delta.enableTypeWidening' = 'true'), "
                 ~ "then alter table … alter column `" ~ column.name ~ "` type " ~ declared[column.name] ~ "."
             ) }}

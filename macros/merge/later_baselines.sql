@@ -142,7 +142,7 @@
         arriving.entity ~ ' waits: ' ~ records ~ (' record' if records == 1 else ' records') ~ ' of ' ~ source.feed
         ~ ', from landing batch ' ~ first ~ ' on. Rows of a further full load came, and nothing tells which changes are newer: '
         ~ files[:3] | join(', ') ~ (' and ' ~ (files | length - 3) ~ ' more' if files | length > 3 else '')
-        ~ '. They are taken in when it is said what they are.'
+        ~ '. They are applied when it is said what they are.'
         ~ '\n  The truth from then on, and keys that they lack are gone:\n    highwater resync ' ~ arriving.entity
         ~ " --from '" ~ files | join("' --from '") ~ "'"
         ~ '\n  Otherwise one of these, in models/staging/' ~ source.feed ~ '/_' ~ source.feed ~ '__sources.yml beside `format`, '

@@ -62,7 +62,7 @@
         {%- set waiting = run_query(question).rows[0] -%}
         {%- if waiting[1] -%}
             {%- do log(
-                group ~ ": nothing is published. " ~ waiting[0] ~ "_changes has not taken in " ~ waiting[1]
+                group ~ ": nothing is published. " ~ waiting[0] ~ "_changes has not applied " ~ waiting[1]
                 ~ (" record" if waiting[1] == 1 else " records") ~ ", from landing batch " ~ waiting[2]
                 ~ " on; readers see what was published before.", info=true
             ) -%}

@@ -231,7 +231,7 @@ def main(rows, rounds, iceberg):
 
 
 def run_rounds(spark, figures: Figures, rows: int, rounds: int, with_iceberg: bool) -> None:
-    """One round: a batch arrives, is taken in, is read, is compacted; the peers take the same batch."""
+    """One round: a batch arrives, is applied, is read, is compacted; the peers take the same batch."""
     from highwater.upkeep.compact import compact
 
     figures.measure("setting up", lambda: (build_base(spark, rows), copy_base(spark, with_iceberg)))

@@ -93,7 +93,7 @@ CUSTOMERS = [
 
 
 def customers() -> Source:
-    """Play a table with a real spread of types: values that are lost or mended by accident elsewhere."""
+    """Play a table with a real spread of types: values that are lost or repaired by accident elsewhere."""
     source = Source(seed=2, scn=0x1FF0)
     for number, (name, balance, born_on, preferences) in enumerate(CUSTOMERS, 1):
         moment = START + timedelta(days=number, microseconds=123_456 + number)

@@ -301,7 +301,7 @@ def query(sql, form, unsafe):
     "origin",
     type=click.Choice(["log", "raw"]),
     default="log",
-    help="What it is made from: its log (the default), or its raw records, which today's models judge again.",
+    help="What it is made from: its log (the default), or its raw records, which today's models classify again.",
 )
 def rebuild(table, origin):
     """Write the merged TABLE again, swapped in by one commit."""
@@ -413,7 +413,7 @@ def status(table, form):
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--as-of", metavar="POSITION", help="Compare as of this position of the source, as its feed writes it.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "junit", "html"]), default="table")
-@click.option("--repair", "with_repairs", is_flag=True, help="Write what mends each difference; nothing is changed.")
+@click.option("--repair", "with_repairs", is_flag=True, help="Write what repairs each difference; nothing is changed.")
 def reconcile(tables, as_of, form, with_repairs):
     """Compare every table, or TABLES, with its newest export, and say what differs and what could not be checked.
 
@@ -480,7 +480,7 @@ def vacuum(table):
 @commands.command()
 @click.argument("table", callback=_known)
 def replay(table):
-    """Take rejected records of TABLE again that are accepted now, after models or declarations were mended."""
+    """Take rejected records of TABLE again that are accepted now, after models or declarations were repaired."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.replay import replay as replay_table
@@ -689,7 +689,7 @@ def check_command(table):
         click.echo(str(finding))
     errors = sum(finding.is_error for finding in found)
     if errors:
-        raise CheckError(f"{errors:,} of the {len(found):,} findings must be mended before a build.")
+        raise CheckError(f"{errors:,} of the {len(found):,} findings must be repaired before a build.")
     click.echo(f"{len(found):,} warnings." if found else "Nothing is wrong with the declarations.")
 
 

@@ -102,7 +102,7 @@ def test_the_page_from_its_first_command_to_its_last(shell):
     assert shell.rows(HIGHWATER_LAKE=str(shell.places["/backup"] / "lake")) == first
     shell.ends_well(blocks["Restore"][0])
     assert shell.rows() == second
-    # a copy takes in what comes, and its original knows nothing of it
+    # a copy applies what comes, and its original knows nothing of it
     before = state(lake)
     shell.deliver(2)
     shell.ends_well(blocks["A copy for tests"][0])

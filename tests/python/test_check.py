@@ -147,7 +147,7 @@ def test_errors_fail_and_warnings_do_not(project):
     ERRORS["a key that is no column"][0](project)
     result = run("check", "orders", cwd=project)
     assert result.returncode == 1 and result.stdout.count("\n") == 2, result.stdout
-    assert result.stderr == "highwater: 1 of the 2 findings must be mended before a build.\n"
+    assert result.stderr == "highwater: 1 of the 2 findings must be repaired before a build.\n"
     with pytest.raises(UsageError, match="there is no table 'other'; tables are: orders"):
         [*check("other")]
 

@@ -237,7 +237,7 @@ def test_g5_a_change_that_comes_between_waits_for_the_next_one(world):
 
 
 def test_c6_two_rows_of_a_key_are_noticed(world):
-    """Base rows are unique per key by construction; a planted one fails the build's test, and a rebuild mends it."""
+    """Base rows are unique per key by construction; a planted one fails the build's test, and a rebuild repairs it."""
     version = world.version("cities_merged")
     world.spark.sql("insert into cities_merged select * from cities_merged where id = 18")
     with pytest.raises(AssertionError, match="has_agreeing_layers_cities_merged"):

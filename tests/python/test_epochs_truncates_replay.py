@@ -153,10 +153,10 @@ def test_replay_takes_what_is_accepted_now_once(shop):
     build(shop)
     # the delete stands behind the update in its file, and still does
     assert set(rows(shop)) == {9}
-    judged = shop.rows(
+    classified = shop.rows(
         "select verdict from bills_changes where source_file like '%resync3.json' order by landing_batch, source_line"
     )
-    assert [row[0] for row in judged] == ["rejected", "applied", "rejected", "superseded", "duplicate"]
+    assert [row[0] for row in classified] == ["rejected", "applied", "rejected", "superseded", "duplicate"]
     assert "no rejected record" in replay(shop.spark, "bills")
 
 

@@ -135,9 +135,9 @@ def test_status_says_what_waits_and_when_it_was_compacted(workshop, shop):
     assert landed["landed_at"] > before["landed_at"]
     assert landed["landed_batch"][FEED] > landed["logged_batch"][FEED] == before["logged_batch"][FEED]
     workshop.build("+deliveries", command="run")
-    (taken_in,) = status(workshop.spark, "deliveries")
-    assert (taken_in["waiting"], taken_in["pending"], taken_in["pending_percent"]) == (0, 1, 25.0)
-    assert taken_in["compacted_at"] == before["compacted_at"]
+    (applied,) = status(workshop.spark, "deliveries")
+    assert (applied["waiting"], applied["pending"], applied["pending_percent"]) == (0, 1, 25.0)
+    assert applied["compacted_at"] == before["compacted_at"]
     shop.sql("delete from deliveries where id = 5")
     with pytest.raises(UsageError, match="there is no table 'nothing'"):
         status(workshop.spark, "nothing")

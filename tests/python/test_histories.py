@@ -14,7 +14,7 @@ from workshop import change
 
 HISTORIES = 240
 ROUNDS = 2
-PARTS = 2  # batches that a build takes in at once
+PARTS = 2  # batches that a build applies at once
 TABLE, FEED = "datastream_histories.histories", "datastream_histories"
 
 
@@ -164,18 +164,20 @@ def run_histories(workshop, seed: int, count: int):
             wrong = {key: (row, expected[key]) for key, row in found[history].items() if row not in expected[key]}
             assert not wrong, (seed, number, history)
     workshop.configure("histories", "merged", "")
-    judged = workshop.rows(f"select source_file, source_line, history, verdict from histories_changes where {its_own}")
-    assert len(judged) == len(verdicts)
+    classified = workshop.rows(
+        f"select source_file, source_line, history, verdict from histories_changes where {its_own}"
+    )
+    assert len(classified) == len(verdicts)
     # which of several copies in one batch counts as the first is not the oracle's business
     counts, expected_counts = defaultdict(int), defaultdict(int)
-    for file, _, history, verdict in judged:
+    for file, _, history, verdict in classified:
         if history % 2:
             counts[file, history, verdict] += 1
     for (file, _), (history, verdict) in verdicts.items():
         if history % 2:
             expected_counts[file, history, verdict] += 1
     assert counts == expected_counts, seed
-    return len(judged)
+    return len(classified)
 
 
 def test_random_histories(workshop):

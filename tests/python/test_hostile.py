@@ -112,7 +112,10 @@ def test_in_a_shell_it_is_one_word_and_nothing_runs(tmp_path):
 def test_to_a_terminal_no_control_character_goes(capsys):
     assert not any(UNPRINTABLE.search(printable(text)) for text in HOSTILE)
     fails = f"def fail(): raise CheckError({' '.join(HOSTILE)!r})\nleave_with_the_sentence(fail)"
-    fails = f"from highwater.errors import CheckError, leave_with_the_sentence\n{fails}"
+    imports = (
+        "from highwater.runtime.endings import leave_with_the_sentence\nfrom highwater.runtime.errors import CheckError"
+    )
+    fails = f"{imports}\n{fails}"
     failed = subprocess.run([sys.executable, "-c", fails], capture_output=True, text=True)
     assert failed.returncode == 1 and "\\x1b[31m" in failed.stderr
     assert not set(failed.stderr) & {"\x1b", "\x07", "\x9b", "\u202e"}

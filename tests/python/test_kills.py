@@ -86,7 +86,7 @@ def is_whole(project, tmp_path):
         "(select count(*) from raw.datastream_user1 where entry = 'record') as records, "
         "(select count(*) from table1_changes) as changes, "
         "(select sum(read) from ledger where table_name = 'table1') as read, "
-        "(select sum(applied + superseded + duplicate + rejected) from ledger where table_name = 'table1') as judged, "
+        "(select sum(applied + superseded + duplicate + rejected) from ledger where table_name = 'table1') as told, "
         "(select count(*) from customers) as customers, "
         "(select count(*) from customers_history) as versions, "
         "(select count(*) from customers_history where is_current) as current_versions, "
@@ -138,8 +138,8 @@ def test_a_field_that_a_killed_build_took_in_is_told_by_the_next_one(project, tm
     record = {"CUSTOMER_ID": 1, "TIER": "gold", "datastream_metadata": {"change_type": "INSERT"}}
     (tmp_path / "landing/datastream_user1/customers/tier.json").write_text(json.dumps(record) + "\n")
     settings = environment(project, tmp_path) | {"HIGHWATER_LANDING": str(tmp_path / "landing")}
-    taken_in = "OK created sql incremental model lake.customers_changes"
-    assert build(project, tmp_path, killed_after=0, waiting_for=taken_in, settings=settings)
+    applied = "OK created sql incremental model lake.customers_changes"
+    assert build(project, tmp_path, killed_after=0, waiting_for=applied, settings=settings)
     told = "datastream_user1/customers/tier.json: the field TIER is not declared (1 record, the first in line 1)."
     for times in (1, 0):
         again = subprocess.run([*HIGHWATER, "build"], cwd=project, env=settings, capture_output=True, text=True)

@@ -172,8 +172,8 @@ def test_compaction_takes_in_by_order(workshop, history):
     deliver(workshop, "at-once.json", [*operations, ("UPDATE-INSERT", "0", list(history)[3], "older")])
     workshop.land_and_run(FEED, "+viewed")
     # for a change that comes late the base is read once, narrow, for arriving keys
-    judged = compiled_log(workshop)
-    assert "/*+ broadcast(arriving_keys) */" in judged and "left semi join" in judged
+    classified = compiled_log(workshop)
+    assert "/*+ broadcast(arriving_keys) */" in classified and "left semi join" in classified
     history.update({known: "at once", 3000: "new"})
     del history[gone]
     assert workshop.version("viewed_merged") == version + 1
@@ -181,7 +181,7 @@ def test_compaction_takes_in_by_order(workshop, history):
     (newest,) = workshop.spark.sql("describe history viewed_merged limit 1").collect()
     assert newest.operation == "MERGE" and compaction_of(newest) == "pending_rows 1"
     workshop.build("viewed_merged", command="test")
-    # taken in again, as after a restored merged table: the rows that were written stay as they are
+    # applied again, as after a restored merged table: the rows that were written stay as they are
     workshop.spark.sql(f"restore table viewed_merged to version as of {version}")
     workshop.build("+viewed", command="run")
     assert view(workshop) == history and workshop.layers("viewed")[1] == 0
@@ -263,7 +263,7 @@ def test_a_wrong_rule_is_refused_by_name(workshop, history):
 
 
 def test_killed_between_the_log_and_the_merged_table(workshop, history):
-    """The log may be ahead by several batches; what it judged meanwhile is right, and nothing is lost."""
+    """The log may be ahead by several batches; what it classified meanwhile is right, and nothing is lost."""
     compact_when(workshop, {"pending_rows": 10_000})
     for step, operations in enumerate(
         [
@@ -273,8 +273,8 @@ def test_killed_between_the_log_and_the_merged_table(workshop, history):
     ):
         deliver(workshop, f"killed{step}.json", operations)
         workshop.land_and_run(FEED, "+viewed_changes")
-    judged = "select id, verdict from viewed_changes where id in (5000, 5001) order by log_batch, id"
-    assert workshop.rows(judged) == [
+    classified = "select id, verdict from viewed_changes where id in (5000, 5001) order by log_batch, id"
+    assert workshop.rows(classified) == [
         (5000, "applied"),
         (5001, "applied"),
         (5000, "applied"),

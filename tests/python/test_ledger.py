@@ -35,13 +35,13 @@ def test_read_is_what_raw_holds_and_the_verdicts_are_what_the_log_holds(workshop
         ("table1", "datastream_user1"),
         ("customers", "datastream_user1"),
     ]:
-        read, judged = workshop.rows(
+        read, classified = workshop.rows(
             "select sum(read), sum(applied + superseded + duplicate + rejected) from ledger "
             f"where table_name = '{entity}'"
         )[0]
         landed = f"select count(*) from raw.{feed} where entry = 'record' and source_table = '{entity}'"
-        assert read == judged == workshop.value(landed) > 0
-        assert judged == workshop.value(f"select count(*) from {entity}_changes")
+        assert read == classified == workshop.value(landed) > 0
+        assert classified == workshop.value(f"select count(*) from {entity}_changes")
 
 
 def test_it_is_recorded_once(workshop):

@@ -61,12 +61,12 @@ WHOLE_ROWS = {
         "{{ arriving.log_batch }} as log_batch\n        {{- highwater._columns_of_05(arriving) }}\n    from ranked",
         "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
     ),
-    "superseded changes are taken in": (
+    "superseded changes are applied": (
         f"{MERGE}/applied_since.sql",
         "verdict = 'applied'",
         "verdict in ('applied', 'superseded')",
     ),
-    "one log batch too few is taken in": (
+    "one log batch too few is applied": (
         f"{MERGE}/applied_since.sql",
         "and log_batch > {{ applied_batch }}",
         "and log_batch > {{ applied_batch }} + 1",

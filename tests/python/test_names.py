@@ -32,7 +32,7 @@ INTERNAL = words("""
     folded found held high_bits history image is_based is_copy is_gone is_merged is_there item key keys lake
     lake_rows lake_values latest layers log low_bits met metadata name numbered old_id order_before
     order_of_is_there ordered ordinal part parts pending place placed position problem published rank ranked row
-    row_count row_hash rows sided side sides standing standing_order states surplus taken_in text this touched
+    row_count row_hash rows sided side sides standing standing_order states surplus applied text this touched
     truncated_below truncated_order truncates typed value version versions waiting is_pending_row least_id
     greatest_id order_of_name latest_name batch_of_name
 """)

@@ -30,7 +30,7 @@ def digest(name: str) -> str:
 @pytest.mark.parametrize("name", RELIED_ON)
 def test_the_adapter_is_the_one_we_read(name):
     assert digest(name) == RELIED_ON[name], (
-        f"dbt-spark's {name} has changed. Read it, mend macros/dbt and docs/architecture.md, "
+        f"dbt-spark's {name} has changed. Read it, repair macros/dbt and docs/architecture.md, "
         "then put its new hash here."
     )
 

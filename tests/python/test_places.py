@@ -53,7 +53,7 @@ def test_a_warehouse_of_another_name_moves_by_itself():
 
 @pytest.mark.soak
 def test_a_copy_never_touches_its_original_and_a_lake_can_be_moved(tmp_path):
-    """Without the mending the copy writes into the original: the test would see it."""
+    """Without the repairing the copy writes into the original: the test would see it."""
     lake, copy, control, moved = (tmp_path / name for name in ("lake", "a copy", "control", "moved on"))
     outside = tmp_path / "outside.db"
     assert python(lake, "-c", f"OUTSIDE = '{outside}'\n{MADE}").returncode == 0
@@ -68,6 +68,6 @@ def test_a_copy_never_touches_its_original_and_a_lake_can_be_moved(tmp_path):
     assert query(moved, "select count(*) from seen") == "2"
     assert query(moved, "select count(*) from outside.kept") == "2"
     assert state(lake) == before
-    done = python(control, "-c", WRITTEN.replace("CONTROL", "start.mend_places = lambda *_: None"))
+    done = python(control, "-c", WRITTEN.replace("CONTROL", "start.repair_places = lambda *_: None"))
     assert done.returncode == 0, done.stderr
     assert len(state(lake)) > len(before) and len(state(control)) == len(before)

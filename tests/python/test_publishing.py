@@ -99,7 +99,7 @@ def test_t15_a_table_that_fails_holds_the_other(bank):
     finally:
         staging.write_text(whole)
     assert seen(bank) == (1, 1)
-    # a part that is built alone takes in nothing, and says why
+    # a part that is built alone applies nothing, and says why
     build(bank, "accounts_changes", "accounts_merged", "accounts")
     assert seen(bank) == (1, 1)
     assert bank.value("select max(log_batch) from accounts_changes") == 2
@@ -116,7 +116,7 @@ def test_a_publication_waits_for_every_log(bank):
     bank.dbt("run", "--select", "accounts_changes", "bank_publications", "accounts_merged", "accounts")
     assert seen(bank) == (3, 3)
     assert bank.value("select max(publication) from bank_publications") == 2
-    told = "bank: nothing is published. transfers_changes has not taken in 1 record, from landing batch 3 on"
+    told = "bank: nothing is published. transfers_changes has not applied 1 record, from landing batch 3 on"
     assert told in (bank.folder / "logs/dbt.log").read_text()
     build(bank, "+bank_publications")
     assert bank.value("select max(publication) from bank_publications") == 3
@@ -167,7 +167,7 @@ def test_publications_that_were_restored_alone_are_published_anew(bank):
 
 @pytest.mark.soak
 def test_a_held_change_of_a_key_that_became_a_base_row_meanwhile(bank):
-    """Whether a key has a base row is asked by the compaction, not when a change of it was judged."""
+    """Whether a key has a base row is asked by the compaction, not when a change of it was classified."""
     from highwater.upkeep.rebuild import rebuild
 
     bank.deliver(f"{FEED}.transfers", "new.json", [change("INSERT", "A0", {"id": 100, "amount": 0})])
@@ -184,7 +184,7 @@ def test_a_held_change_of_a_key_that_became_a_base_row_meanwhile(bank):
 
 @pytest.mark.soak
 def test_readers_never_see_half_a_transaction(bank):
-    """Threads read both tables while transactions land, are published, taken in and compacted."""
+    """Threads read both tables while transactions land, are published, applied and compacted."""
 
     found, retries = set(), []
 

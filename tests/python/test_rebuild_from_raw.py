@@ -123,7 +123,7 @@ def test_a_wrong_unit_is_put_right(clocks):
         patch.setattr(rebuilding, "_swap_in", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         rebuild_from_raw(clocks.spark, WRONG)
     assert sorted(clocks.rows(f"select * from {WRONG}")) == shown
-    assert "judged again from raw" in rebuild_from_raw(clocks.spark, WRONG)
+    assert "classified again from raw" in rebuild_from_raw(clocks.spark, WRONG)
     assert shown_of(state(clocks, WRONG)) == shown_of(right)
     # the record that was too wide is accepted where it arrived first, and its copy of the replay adds nothing
     assert [row[:6] for row in state(clocks, WRONG)["ledger"]] == [

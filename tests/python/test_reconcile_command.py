@@ -559,7 +559,7 @@ def test_a_row_whose_newest_change_was_rejected_is_never_equal(fleet):
     found = fleet.reconcile()
     assert (found.verdict, found.keys("stale")) == (INCONCLUSIVE, 1)
     assert found.not_checked[0].startswith("1 row of keys whose newest change was rejected: what the lake has is older")
-    # one that differs too is a fault, with its cause and what mends it
+    # one that differs too is a fault, with its cause and what repairs it
     fleet.export(None, {**fleet.rows, 22: {**fleet.rows[22], "WEIGHT": "22.75"}})
     ((each,),) = [reconciliation.reconcile(fleet.workshop.spark, (TABLE,), with_repairs=True).comparisons]
     assert (each.verdict, each.keys("stale"), each.keys("value_differs")) == (FAIL, 0, 1)
@@ -585,12 +585,12 @@ def test_what_mends_each_difference_is_said_and_nothing_is_changed(fleet):
     ):
         run = reconciliation.reconcile(fleet.workshop.spark, (TABLE,), with_repairs=True)
     (found,) = run.comparisons
-    mended = {(repair.verdict, repair.run[0]): repair.keys for repair in found.repairs}
+    repaired = {(repair.verdict, repair.run[0]): repair.keys for repair in found.repairs}
     rebuild, deliver = (
         "highwater rebuild vessels",
         "deliver the table whole once more, and: highwater resync vessels --from FILE",
     )
-    assert mended == {
+    assert repaired == {
         ("duplicate_in_lake", rebuild): 1,
         ("missing_in_lake", rebuild): 1,
         ("missing_in_lake", deliver): 1,

@@ -1,4 +1,4 @@
-"""A lake whose metastore was lost, or a commit left in half: found at the next command, and mended by one."""
+"""A lake whose metastore was lost, or a commit left in half: found at the next command, and repaired by one."""
 
 import shutil
 

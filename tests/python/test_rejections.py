@@ -164,7 +164,7 @@ def test_stale_rows_are_the_same_whatever_is_killed_or_dropped(gauges):
 
 @pytest.mark.soak
 def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, monkeypatch, capsys):
-    """The build fails while what is right is there; the summary of the next one says it still; then it is mended."""
+    """The build fails while what is right is there; the summary of the next one says it still; then it is repaired."""
     monkeypatch.setattr(cli, "_feeds", lambda names: {FEED: declared_feeds()[FEED]})
     monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
     day = [gauges.change(k, n=k) for k in range(401, 410)] + [gauges.change(k, n="P14D") for k in range(410, 461)]
@@ -181,7 +181,7 @@ def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, mon
     shown = capsys.readouterr().out
     assert re.search(r"\d+ rejected \(see rejected_changes\), \d+ stale \(see stale_rows\)", shown), shown
     gauges.declare("{name: n, data_type: int}", "{name: n, data_type: string}")
-    assert "judged again from raw" in rebuild_from_raw(gauges.spark, TABLE)
+    assert "classified again from raw" in rebuild_from_raw(gauges.spark, TABLE)
     assert gauges.workshop.value(f"select count(*) from {TABLE} where n = 'P14D'") == 51
     gauges.build()
     assert not set(gauges.stale()) & set(range(410, 461))
@@ -189,7 +189,7 @@ def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, mon
 
 @pytest.mark.long
 def test_what_a_killed_build_rejected_fails_the_next_one(gauges, monkeypatch, capsys):
-    """Once: what was told is no trouble of the build behind it, and neither is what a plain run of dbt took in."""
+    """Once: what was told is no trouble of the build behind it, and neither is what a plain run of dbt applied."""
     monkeypatch.setattr(cli, "_feeds", lambda names: {FEED: declared_feeds()[FEED]})
     monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
 
@@ -300,7 +300,7 @@ def test_a_connector_that_is_declared_wrongly_is_told_and_mended(logs, form):
     log = logs.folder / f"models/tables/{feed.removeprefix('debezium_')}/{table}.yml"
     text = log.read_text()
     log.write_text(re.sub("(name: at, .*)}", r"\1, config: {meta: {unit: micros}}}", text, count=1))
-    assert "judged again from raw" in rebuild_from_raw(logs.spark, table)
+    assert "classified again from raw" in rebuild_from_raw(logs.spark, table)
     assert logs.rows(f"select count(*), min(year(at)) from {table}") == [(120, 2023)]
     odd = record("much", 200, "mysql")
     found = rejected("1.json", odd, record(201, 201, "postgresql"))

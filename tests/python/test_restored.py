@@ -28,7 +28,7 @@ RAW = f"raw.{FEED}"
 
 @pytest.fixture(scope="module")
 def depot(workshop):
-    """A table whose log has judged three batches, one of its feed never built, one of a feed never landed."""
+    """A table whose log has classified three batches, one of its feed never built, one of a feed never landed."""
     workshop.add_table(TABLE, "id:bigint", "v:string")
     workshop.add_table(UNBUILT, "id:bigint", "v:string")
     workshop.add_table("datastream_unlanded.trunks", "id:bigint", "v:string")
@@ -109,7 +109,7 @@ def test_a_log_is_made_again_from_what_has_landed_again(depot):
     rows = built(depot)
     assert depot.value(f"select count(*) from hampers_changes where landing_batch = {newest}")
     depot.build("ledger", command="run")
-    assert "judged again from raw" in rebuild_from_raw(depot.spark, "hampers")
+    assert "classified again from raw" in rebuild_from_raw(depot.spark, "hampers")
     assert dict(depot.rows("select id, v from hampers")) == rows
     assert not depot.value(f"select count(*) from hampers_changes where landing_batch = {newest}")
     again = f"select collect_set(verdict) from hampers_changes where landing_batch = {newest + 1}"
@@ -211,14 +211,14 @@ def test_a_power_cut_that_leaves_a_checkpoint_in_half(depot, damage):
 
 @pytest.mark.soak
 def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
-    """No number of a batch comes again that the merged table has taken in: it would not be taken in."""
+    """No number of a batch comes again that the merged table has applied: it would not be applied."""
     log, merged = folder_of("lake", "hampers_changes"), "hampers_merged"
     key = 2000 + depot.value(f"select max(landing_batch) from {RAW}")
     shutil.copytree(log, tmp_path / "log")
     deliver(depot, key, key, "lost by the log")
     depot.land(FEED)
     built(depot)
-    taken_in = depot.value(f"select max(log_batch) from {merged}")
+    applied = depot.value(f"select max(log_batch) from {merged}")
     deliver(depot, key + 1, key + 1, "behind it")
     depot.land(FEED)
     # negative control: the number comes again
@@ -231,13 +231,13 @@ def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
     macro.write_text(shipped)
     put_back(depot, log, tmp_path / "log")
     said = status(depot.spark, "hampers")[0]["gone_back"]
-    assert said.startswith(f"hampers_changes has up to batch {taken_in - 1} of the log, and {merged} has taken in")
+    assert said.startswith(f"hampers_changes has up to batch {applied - 1} of the log, and {merged} has applied")
     for way in (rebuilding.rebuild, rebuild_from_raw):
         with pytest.raises(UsageError, match="the log went back"):
             way(depot.spark, "hampers")
     rows = built(depot)
     assert (rows[key], rows[key + 1]) == ("lost by the log", "behind it")
-    assert depot.value("select max(log_batch) from hampers_changes") == taken_in + 1
+    assert depot.value("select max(log_batch) from hampers_changes") == applied + 1
     assert status(depot.spark, "hampers")[0]["gone_back"] is None
     # what the sentence says behind it
     verdict = f"select verdict from hampers_changes where id = {key}"
@@ -249,7 +249,7 @@ def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
 
 @pytest.mark.long
 def test_a_log_that_is_older_than_its_history(depot, tmp_path):
-    """A history takes in what is superseded too, so it may have seen a batch that the merged table has not."""
+    """A history applies what is superseded too, so it may have seen a batch that the merged table has not."""
     depot.add_table("datastream_albums.albums", "id:bigint", "v:string", history=True)
 
     def build_with(*values):
@@ -377,16 +377,16 @@ def test_a_merged_table_that_is_older_than_its_log(depot, tmp_path):
 @pytest.mark.long
 def test_a_log_that_is_gone_is_made_again_above_what_its_merged_table_has(depot):
     rows = built(depot)
-    taken_in = depot.value("select max(log_batch) from hampers_merged")
+    applied = depot.value("select max(log_batch) from hampers_merged")
     depot.spark.sql("drop table lake.hampers_changes")
     assert built(depot) == rows
-    assert depot.value("select min(log_batch) from hampers_changes") == taken_in + 1
+    assert depot.value("select min(log_batch) from hampers_changes") == applied + 1
     key = 4000 + depot.value(f"select max(landing_batch) from {RAW}")
     deliver(depot, key, key, "behind it")
     depot.land(FEED)
     assert built(depot) == rows | {key: "behind it"}
     # the newest batch may be of a feed that is no longer declared
-    newest = f"where log_batch = {taken_in + 2}"
+    newest = f"where log_batch = {applied + 2}"
     depot.spark.sql(f"update lake.hampers_changes set feed = 'was' {newest}")
     assert status(depot.spark, "hampers")[0]["gone_back"] is None
     depot.spark.sql(f"update lake.hampers_changes set feed = '{FEED}' {newest}")
@@ -398,7 +398,7 @@ def test_without_it_the_number_comes_again_and_its_records_are_not_judged(depot,
     newest = batches(depot)[-1]
     go_back(depot)
     monkeypatch.setattr(landing, "newest_landing", lambda spark, feed, in_raw: in_raw)
-    deliver(depot, 50, 50, "never judged")
+    deliver(depot, 50, 50, "never classified")
     assert depot.land(FEED)[FEED].newest[0] <= newest
     assert 50 not in built(depot)
 

@@ -75,7 +75,7 @@ def test_add(drifting, capsys, monkeypatch):
     assert drifting.rows("select id, loyalty from drifting order by id") == [
         (1, None),
         (10, None),
-        (11, None),  # reported only: it was taken in without
+        (11, None),  # reported only: it was applied without
         (20, None),
         (21, "gold"),
     ]
@@ -112,7 +112,7 @@ def said(capsys, command="build", selected="+drifting"):
 
 
 def be_killed(workshop, monkeypatch, capsys, key):
-    """Build, and be gone when every record is taken in and nobody was told of a field."""
+    """Build, and be gone when every record is applied and nobody was told of a field."""
 
     def be_gone(*_):
         raise KeyboardInterrupt

@@ -43,10 +43,10 @@ def samples(workshop):
     workshop.deliver("tungsten_seeds.seed_pages", "2.csv", fixture("tungsten_seed.csv"))
 
     insert, update, delete = fixture("arcion_seed_region_cleaned.csv").splitlines(keepends=True)
-    mended = delete.replace(b'""dscI""', b'""dscId""')
+    repaired = delete.replace(b'""dscI""', b'""dscId""')
     workshop.deliver("arcion_seeds.seed_regions", "printed.csv", fixture("arcion_seed_region.csv"))
     workshop.deliver("arcion_seeds.seed_regions", "cleaned.csv", fixture("arcion_seed_region_cleaned.csv"))
-    workshop.deliver("arcion_seeds.seed_regions", "a1.csv", with_key([mended, update, insert], 11))
+    workshop.deliver("arcion_seeds.seed_regions", "a1.csv", with_key([repaired, update, insert], 11))
     workshop.deliver("arcion_seeds.seed_regions", "a2.csv", with_key([update], 12))
     workshop.land("arcion_seeds")
     workshop.deliver("arcion_seeds.seed_regions", "a2-later.csv", with_key([insert], 12))

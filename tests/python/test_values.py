@@ -137,7 +137,7 @@ def test_a_wider_type_is_taken_when_both_tables_have_it(readings, workshop):
     workshop.land("datastream_types")
     for table in ("readings_changes", "readings_merged"):
         refused = workshop.dbt("compile", "--select", "readings_changes").exception
-        assert f"{table} has id as int, and it is declared as bigint. Nothing was taken in." in str(refused)
+        assert f"{table} has id as int, and it is declared as bigint. Nothing was applied." in str(refused)
         workshop.spark.sql(f"alter table {table} set tblproperties ('delta.enableTypeWidening' = 'true')")
         workshop.spark.sql(f"alter table {table} alter column id type bigint")
     workshop.build("+readings", command="run")

@@ -133,8 +133,8 @@ def gone_back(record: dict) -> str | None:
         return None
     return (
         f"{named(older)}: tables have gone back to an older version since the last build (were they restored alone, or "
-        "did a power cut take commits?). What raw and the logs have is judged and taken in again, and what the ledger "
-        "and the lists lack is counted"
+        "did a power cut take commits?). What raw and the logs have is classified and applied again, and what the "
+        "ledger and the lists lack is counted"
     )
 
 

@@ -344,7 +344,7 @@ def _of_types(rejected: Rejected) -> list[str]:
     path, troubles = declaration_of(rejected.entity), []
     for change in rejected.type_changes:
         name = _shown(change.column)
-        mended = (
+        repaired = (
             f"`data_type: {change.wider}`"
             if change.wider
             else "the unit of these numbers, `config: {meta: {unit: millis}}` or what they are"
@@ -353,7 +353,7 @@ def _of_types(rejected: Rejected) -> list[str]:
             f"{rejected.entity}: the type of {name} has changed at the source. It is declared as {change.declared}, "
             f"and {change.misfits:,} of the {change.values:,} values that came since are {change.brought}, the first "
             f"{_shown(json.dumps(change.first['value'], ensure_ascii=False))} in {_place(change.first)}. "
-            f"Declare {mended} for {name} in {path}, then: highwater rebuild {rejected.entity} --from raw"
+            f"Declare {repaired} for {name} in {path}, then: highwater rebuild {rejected.entity} --from raw"
         )
     return troubles
 

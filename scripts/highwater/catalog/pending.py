@@ -61,18 +61,18 @@ def pending_changes(spark, entity: str) -> int:
     return spark.sql(f"select count(*) from lake.`{entity}_changes` where {are_pending(spark, entity)}").first()[0]
 
 
-def log_went_back(table: str, in_log: int | None, taken_in: int | None) -> str | None:
-    """Return what to say of a log that lacks batches which its merged table has taken in; None: it has them.
+def log_went_back(table: str, in_log: int | None, applied: int | None) -> str | None:
+    """Return what to say of a log that lacks batches which its merged table has applied; None: it has them.
 
     Arguments:
-        table: the entity. in_log, taken_in: the newest batch of the log, in the log and in the merged table.
+        table: the entity. in_log, applied: the newest batch of the log, in the log and in the merged table.
     """
-    if (taken_in or 0) <= (in_log or 0):
+    if (applied or 0) <= (in_log or 0):
         return None
     return (
-        f"{table}_changes has up to batch {in_log or 0} of the log, and {table}_merged has taken in batch {taken_in}: "
-        "the log went back (was it restored alone, or did a power cut take a commit?). highwater build judges what raw "
-        "has behind it again, under numbers that are new: rows stay right, and what they have already counts as a "
+        f"{table}_changes has up to batch {in_log or 0} of the log, and {table}_merged has applied batch {applied}: "
+        "the log went back (was it restored alone, or did a power cut take a commit?). highwater build classifies what "
+        "raw has behind it again, under numbers that are new: rows stay right, and what they have already counts as a "
         f"duplicate. To have verdicts and history as they were, after that: highwater rebuild {table} --from raw"
     )
 

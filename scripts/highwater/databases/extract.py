@@ -767,7 +767,7 @@ def disable(spark, name: str) -> str:
 
     Returns: a sentence that says so.
     Raises: UsageError while changes wait in the changelog (unless raw lacks what was let go, which only a new capture
-        mends), or rows have been written since they were extracted by
+        repairs), or rows have been written since they were extracted by
         row-version; when the table is not captured.
     """
     feed, table = split_name(name)

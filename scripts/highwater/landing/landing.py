@@ -411,7 +411,7 @@ def _owners(spark, feed: Feed, entries: list) -> tuple[dict[str, Table], bool]:
         if file.landing_batch < newest:
             _take_in_owners(feed, file, owners)
     # which a kill may have kept from happening
-    _mend_names(spark, feed, newest, [file for file in files if file.landing_batch == newest], owners)
+    _repair_names(spark, feed, newest, [file for file in files if file.landing_batch == newest], owners)
     return owners, False
 
 
@@ -435,8 +435,8 @@ def _owners_by_first_records(spark, feed: Feed) -> dict[str, Table]:
     return {row.source_table: readers.named_table(feed.format, bytes(row.record)) for row in rows}
 
 
-def _mend_names(spark, feed: Feed, number: int, files: list, owners: dict[str, Table]) -> None:
-    """Add the tables of a batch to the owners; mend the names of its records where its files disagree about one.
+def _repair_names(spark, feed: Feed, number: int, files: list, owners: dict[str, Table]) -> None:
+    """Add the tables of a batch to the owners; repair the names of its records where its files disagree about one.
 
     Files are read side by side. Within a file the first table has the bare name; among files it is the first file's.
 
@@ -714,7 +714,7 @@ def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_
         raise
     if feed.options.table_in_records:
         files = _entries_of_files(spark, feed, f"entry = 'file' and landing_batch = {number}")
-        _mend_names(spark, feed, number, files, owners)
+        _repair_names(spark, feed, number, files, owners)
     return counted.value
 
 

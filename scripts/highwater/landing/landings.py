@@ -1,7 +1,7 @@
 """The newest landing of each feed that a lake has heard of, whatever became of its raw table.
 
 A landing is known by its number and its time together. A raw table that went back (a restored copy, a commit that a
-power cut took) has forgotten landings that logs have judged; their numbers must not come again.
+power cut took) has forgotten landings that logs have classified; their numbers must not come again.
 """
 
 import json
@@ -118,7 +118,7 @@ def gone_back(feed: str, in_raw: Landing, newest: Landing) -> str | None:
     )
     if newest[0] == in_raw[0]:
         what = f"another batch {in_raw[0]}"
-        files = "Logs do not judge that one: deliver its files again under other names"
+        files = "Logs do not classify that one: deliver its files again under other names"
     return (
         f"raw.{feed} has {what}, and batch {newest[0]} had landed: the table went back (was it restored, or did a "
         f"power cut take a commit?). {files}, or take a new full load: highwater resync TABLE --from FILES"

@@ -25,7 +25,7 @@ class Explanation:
 
     Attributes:
         columns: by name, how many values differ, and how. samples: a few differences of each kind.
-        causes: what probably happened. queries: commands that show more, by verdict. repairs: what mends them.
+        causes: what probably happened. queries: commands that show more, by verdict. repairs: what repairs them.
     """
 
     columns: dict[str, dict] = field(default_factory=dict)
@@ -39,7 +39,7 @@ def explain(spark, subject: Subject, measured: Measurement, settled: Settlement,
     """Return what is told of the differences that were measured and settled.
 
     Arguments:
-        with_repairs: also what mends them.
+        with_repairs: also what repairs them.
     """
     if not measured.differences:
         return Explanation()

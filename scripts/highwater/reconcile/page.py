@@ -64,7 +64,7 @@ def show(found: Reconciliation) -> None:
         lines += [f"probably {cause_in_words(cause)}" for cause in each.causes]
         lines += [f"for example {sample_in_words(sample)}" for sample in each.samples[:3]]
         lines += [f"see them: {query}" for query in each.queries.values()]
-        lines += [f"to mend {line}" for line in repairs_in_words(each)]
+        lines += [f"to repair {line}" for line in repairs_in_words(each)]
         for line in lines:
             click.echo(printable(f"{each.table}: {line}"))
 
@@ -106,7 +106,7 @@ def cause_in_words(cause: Cause) -> str:
 
 
 def repairs_in_words(comparison: Comparison) -> list[str]:
-    """Return what mends the differences, a line for each command or statement."""
+    """Return what repairs the differences, a line for each command or statement."""
     return [
         f"{repair.keys:,} {repair.verdict} ({repair.why}): {command}"
         for repair in comparison.repairs
@@ -163,7 +163,7 @@ def as_junit(found: Reconciliation) -> str:
     for each in found.comparisons:
         case = ElementTree.SubElement(suite, "testcase", name=each.table, classname="reconcile", time=str(each.seconds))
         lines = [f"{verdict}: {each.keys(verdict):,} keys" for verdict in VERDICTS if each.keys(verdict)]
-        lines += [f"to mend {line}" for line in repairs_in_words(each)]
+        lines += [f"to repair {line}" for line in repairs_in_words(each)]
         lines += [cause_in_words(cause) for cause in each.causes] + [sample_in_words(sample) for sample in each.samples]
         if each.verdict == FAIL:
             message = f"{each.differences:,} keys differ"

@@ -102,7 +102,7 @@ class LogFacts:
     """Up to where changes have been applied, and what comes behind a position.
 
     Attributes:
-        applied: the highest sequence that has been taken in. is_whole: nothing waits to be taken in; lowest: of what
+        applied: the highest sequence that has been applied. is_whole: nothing waits to be applied; lowest: of what
             does. first: the lowest of all. later: accepted changes behind the position. truncates: those among them.
     """
 
@@ -218,7 +218,7 @@ def _lag(spark, plan: Plan, facts: LogFacts, end: str) -> list[str]:
     if waiting:
         return [f"{waiting:,} records have landed and wait for a build"]
     if facts.lowest and facts.lowest < f"{end}0":
-        return ["changes up to the position are in the log and wait to be taken in; build"]
+        return ["changes up to the position are in the log and wait to be applied; build"]
     applied = _applied(spark, plan, facts)
     if applied and applied >= end:
         return []
@@ -270,7 +270,7 @@ def _facts_of_log(spark, plan: Plan, end: str, shown: int) -> LogFacts:
 
 
 def _applied(spark, plan: Plan, facts: LogFacts) -> str | None:
-    """Return up to where changes have been taken in; what a stream has for other tables counts when nothing waits."""
+    """Return up to where changes have been applied; what a stream has for other tables counts when nothing waits."""
     if not facts.is_whole:
         return facts.applied
     return max(filter(None, [facts.applied, _applied_of_stream(spark, plan)]), default=None)

@@ -1,7 +1,7 @@
 """Tables against exports of their source: what is equal, what differs, and what could not be checked.
 
 A line of three: measure counts and finds the keys that differ, settle says which of them count, explain says what they
-look like and what mends them. The SQL comes from the macros of `macros/reconcile`, by one call of dbt; the tests of
+look like and what repairs them. The SQL comes from the macros of `macros/reconcile`, by one call of dbt; the tests of
 tables use the same ones. Nothing is written but the results, which are appended to `<lake>/reconciliations`, so a build
 may run meanwhile.
 """
@@ -64,7 +64,7 @@ def reconcile(
     Arguments:
         tables: models with the test matches_export; none: all of them, and every table without an export is named.
         as_of: position of the source to compare as of, in the place of those that the exports carry.
-        with_repairs: say what mends each difference.
+        with_repairs: say what repairs each difference.
     Raises: UsageError when a table is not there; CheckError when dbt fails.
     """
     from importlib.metadata import version

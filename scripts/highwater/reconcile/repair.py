@@ -1,4 +1,4 @@
-"""What mends the differences that a comparison has found: commands, and statements for the source. Nothing is run."""
+"""What repairs the differences that a comparison has found: commands, and statements for the source. Nothing is run."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ LAST = "ffffffffffffffff"
 
 @dataclass(frozen=True)
 class Repair:
-    """What mends a class of differences: its verdict, how many keys have it, why this mends it, and what to run."""
+    """What repairs a class of differences: its verdict, how many keys have it, why this repairs it, and what to run."""
 
     verdict: str
     keys: int
@@ -27,7 +27,7 @@ class Repair:
 
 
 def repairs(spark, plan: Plan, differences: str, stale: str | None, end: str | None) -> list[Repair]:
-    """Return what mends each class of differences.
+    """Return what repairs each class of differences.
 
     Arguments:
         differences: view of the keys that differ. stale: select of the keys whose newest change was rejected.
@@ -38,10 +38,12 @@ def repairs(spark, plan: Plan, differences: str, stale: str | None, end: str | N
 
 
 def _classes(spark, plan: Plan, differences: str, stale: str | None, end: str | None) -> list:
-    """Return verdict, what mends it, and number of keys; the keys are kept in the view `highwater_repairs`."""
+    """Return verdict, what repairs it, and number of keys; the keys are kept in the view `highwater_repairs`."""
     names = plan.names_of_key
     if not plan.key or not plan.rows_of_log or not plan.is_keyed_as_its_log:
-        spark.sql(f"select *, 'unknown' as `mended by` from {differences}").createOrReplaceTempView("highwater_repairs")
+        spark.sql(f"select *, 'unknown' as `repaired by` from {differences}").createOrReplaceTempView(
+            "highwater_repairs"
+        )
     else:
         parts = {
             "lake": f"(select * from ({plan.log_as_of(end or LAST)}) left semi join {differences} using ({names}))",
@@ -61,20 +63,20 @@ def _classes(spark, plan: Plan, differences: str, stale: str | None, end: str | 
                     -- where neither has it, the log and the export agree
                     when coalesce(`log verdict`, 'equal') = 'equal' then 'rebuild'
                     else 'source'
-                end as `mended by`
+                end as `repaired by`
             from {differences} as differences
             left join (select {names}, `row verdict` as `log verdict` from ({verdicts})) as logged using ({names})
             left join ({rejected}) as rejected using ({names})
             """
         ).createOrReplaceTempView("highwater_repairs")
     return spark.sql(
-        "select `row verdict`, `mended by`, count(*) from highwater_repairs where `row verdict` <> 'in_flight' "
-        "group by `row verdict`, `mended by` order by `row verdict`, `mended by`"
+        "select `row verdict`, `repaired by`, count(*) from highwater_repairs where `row verdict` <> 'in_flight' "
+        "group by `row verdict`, `repaired by` order by `row verdict`, `repaired by`"
     ).collect()
 
 
 def _ways(spark, plan: Plan, verdict: str, mended_by: str) -> tuple[str, list[str]]:
-    """Return why something mends a class of differences, and what is to be run."""
+    """Return why something repairs a class of differences, and what is to be run."""
     table = plan.table
     if mended_by == "export":
         return "the export has these keys twice", ["take the export again, of a table whose keys are unique"]
@@ -82,7 +84,7 @@ def _ways(spark, plan: Plan, verdict: str, mended_by: str) -> tuple[str, list[st
         return f"the log has what the export has, and {table}_merged has not", [f"highwater rebuild {table}"]
     if mended_by == "replay":
         return (
-            "their newest change was rejected; mend the model or declaration that rejects it first",
+            "their newest change was rejected; repair the model or declaration that rejects it first",
             [
                 f"highwater query \"select * from rejected_changes where table_name = '{table}'\"",
                 f"highwater replay {table}",
@@ -120,7 +122,7 @@ def _statements(spark, plan: Plan, source: str) -> list[str]:
     texts = ", ".join(f"cast({quoted(name)} as string)" for name in plan.key)
     rows = spark.sql(
         f"select {texts} from highwater_repairs "
-        f"where `mended by` = 'source' and `row verdict` <> 'extra_in_lake' order by {texts}"
+        f"where `repaired by` = 'source' and `row verdict` <> 'extra_in_lake' order by {texts}"
     ).collect()
     literals = [f"({', '.join(map(text_in_postgres, row))})" for row in rows]
     return [

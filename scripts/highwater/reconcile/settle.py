@@ -85,7 +85,8 @@ def _stale_rows(spark, subject: Subject, measured: Measurement) -> Count:
 def _stale_in_words(table: str, stale: Count) -> str:
     return (
         f"{stale.keys:,} row{'s'[: stale.keys != 1]} of keys whose newest change was rejected: what the lake has is "
-        f"older. See stale_rows and rejected_changes of {table}, mend what rejects them, and: highwater replay {table}"
+        f"older. See stale_rows and rejected_changes of {table}, repair what rejects them, "
+        f"and: highwater replay {table}"
     )
 
 

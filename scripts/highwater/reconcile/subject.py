@@ -15,7 +15,7 @@ class Request:
 
     Attributes:
         run: its time. as_of: position of the source to compare as of; None: those that the exports carry.
-        with_repairs: say what mends each difference. listing: returns the new and the changed files of a feed.
+        with_repairs: say what repairs each difference. listing: returns the new and the changed files of a feed.
     """
 
     run: str

@@ -85,7 +85,7 @@ class Comparison:
         columns: by name, the values that differ: both there, NULL in the export, NULL in the lake; and the rows that a
             declared rule made equal.
         samples: a few differences of each kind. causes: what probably happened, with the number of rows that say so.
-        queries: to see more of them, by verdict. repairs: what mends them, where that was asked for.
+        queries: to see more of them, by verdict. repairs: what repairs them, where that was asked for.
         seconds: what it took.
     """
 

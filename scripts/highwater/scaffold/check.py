@@ -108,7 +108,7 @@ def _check_table(
             yield Finding(path, log.start_mark.line + 1, f"the model {model} is not there; write {model}.sql again.")
         elif model in undescribed:
             yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")
-    # what is wrong in itself is mended first
+    # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
         yield from _check_files(feed, name, path, columns.start_mark.line + 1, declared)
 
@@ -186,7 +186,7 @@ def _check_files(feed: Feed, table: str, path: Path, line: int, declared: dict[s
 
 
 def _widen(table: str) -> str:
-    return f"declare that type, then: highwater rebuild {in_shell(table)} --from raw, where records have been taken in"
+    return f"declare that type, then: highwater rebuild {in_shell(table)} --from raw, where records have been applied"
 
 
 def fits(value, declared: str) -> bool:

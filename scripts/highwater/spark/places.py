@@ -32,7 +32,7 @@ def in_metastore(jvm, url: str):
         connection.close()
 
 
-def mend_places(jvm, url: str, warehouse: str) -> None:
+def repair_places(jvm, url: str, warehouse: str) -> None:
     """Let an embedded metastore say where the lake is now; what was placed outside of the lake stays there.
 
     Without it a copy of a lake would write into its original, and a moved one be made anew where it was. It is one

@@ -26,7 +26,7 @@ from highwater.runtime.printable import printable
 from highwater.runtime.project import is_being_written, lake
 from highwater.spark.java_classes import close_before, kept_classes
 from highwater.spark.lake_tables import folders_of_tables, half_logs, lost, require_known_tables
-from highwater.spark.places import in_metastore, mend_places
+from highwater.spark.places import in_metastore, repair_places
 
 JARS = Path(".spark/jars")
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -105,7 +105,7 @@ def session(recovering: bool = False, keeps_classes: bool = False, **settings: s
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, interrupted)  # PySpark has put its own there
             # before Hive opens the metastore, and before anything is written where the lake was
-            mend_places(spark._jvm, spark.conf.get(METASTORE), spark.conf.get("spark.sql.warehouse.dir"))
+            repair_places(spark._jvm, spark.conf.get(METASTORE), spark.conf.get("spark.sql.warehouse.dir"))
             spark.sql("create schema if not exists raw")
             spark.sql("create schema if not exists lake")
             if METASTORE not in given:

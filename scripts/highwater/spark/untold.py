@@ -1,4 +1,4 @@
-"""What logs have taken in and nobody was told of, for a build was killed or failed before: `<lake>/untold.json`.
+"""What logs have applied and nobody was told of, for a build was killed or failed before: `<lake>/untold.json`.
 
 A build tells of records when they are new. That they are is written down before a log takes them in, and stays until
 it was told, so what one build leaves is told by the next.

@@ -71,7 +71,7 @@ LAYERS = """
         count_if(in_base and change_type <> 'truncate') as base,
         count_if(not in_base) as pending,
         count_if(in_base and change_type <> 'truncate' and is_deleted) as tombstones,
-        max(log_batch) filter (where in_base) as taken_in,
+        max(log_batch) filter (where in_base) as applied_batch,
         max(changed_at) as changed_at,
         timestampdiff(second, max(changed_at), max_by(landed_at, changed_at)) as lag_seconds
     from (
@@ -138,8 +138,8 @@ def status(spark, table: str | None = None) -> list[dict]:
     for values in found.values():
         values["gone_back"] = _gone_back(values, landed)
     for entity, row in _noted(found, zip(merged, layers, strict=True)):
-        taken_in = row.pop("taken_in")
-        said = log_went_back(entity, in_log[entity], taken_in) if entity in in_log else None
+        applied = row.pop("applied_batch")
+        said = log_went_back(entity, in_log[entity], applied) if entity in in_log else None
         found[entity] |= row | {"gone_back": ". ".join(filter(None, [found[entity]["gone_back"], said])) or None}
     for entity in filter(lambda entity: f"{entity}_merged_previous" in lake, merged):
         found[entity]["retained"] = f"{entity}_merged_previous"

@@ -50,12 +50,12 @@ def compact(
     if method == "full":
         require_space(size_of(spark, f"lake.{merged}"), f"compacting {table} in full")
     before = newest_version(spark, f"lake.{merged}")
-    taken_in = spark.sql(f"select coalesce(max(log_batch), 0) from lake.{merged}").first()[0]
+    applied = spark.sql(f"select coalesce(max(log_batch), 0) from lake.{merged}").first()[0]
     if dbt.run(["run-operation", "highwater.compact_merged", "--args", f"{{entity: {table}}}", "--quiet"]):
         done = "it is as it was" if newest_version(spark, f"lake.{merged}") == before else "run it again to finish it"
         raise CheckError(f"{merged} was not compacted; {done}.")
     if method != "in-place":
-        _rewrite(spark, table, taken_in if method == "partitions" else None)
+        _rewrite(spark, table, applied if method == "partitions" else None)
     kept = ""
     if retain_previous:
         previous = f"lake.{merged}_previous"

@@ -30,19 +30,19 @@ def rebuild(spark, table: str) -> str:
 
 
 def _refuse_older_log(spark, table: str) -> None:
-    """Refuse to make a merged table from a log that lacks what it has taken in."""
+    """Refuse to make a merged table from a log that lacks what it has applied."""
     question = "select max(log_batch) from lake.`{table}_{layer}`"
     in_log = spark.sql(question.format(table=table, layer="changes")).first()[0]
     try:
-        taken_in = spark.sql(question.format(table=table, layer="merged")).first()[0]
+        applied = spark.sql(question.format(table=table, layer="merged")).first()[0]
     except Exception:  # it is damaged, and is made anew for that
         return
-    if said := log_went_back(table, in_log, taken_in):
+    if said := log_went_back(table, in_log, applied):
         raise UsageError(f"{said}. Nothing was changed.")
 
 
 # What the log has of a feed and raw no longer: a record is known by file and line. One that was lost has landed again
-# when a later batch has it too, and was judged as the same change; another content of the file is another record.
+# when a later batch has it too, and was classified as the same change; another content of the file is another record.
 LOST = """
     select count(*) as records, min(landed_at) as first, max(landed_at) as last
     from lake.`{entity}_changes` as log
@@ -105,14 +105,14 @@ def rebuild_from_raw(spark, table: str) -> str:
     built = spark.sql(f"select feed, max(landing_batch) as batch, max(log_batch) as log_batch from {log} group by feed")
     marks = {row.feed: row for row in built.collect()}
     if not marks:
-        raise UsageError(f"the log of {table} is empty, so there is nothing to judge again; run: highwater build")
+        raise UsageError(f"the log of {table} is empty, so there is nothing to classify again; run: highwater build")
     upto = {feed: marks[feed].batch if feed in marks else 0 for feed, _ in sources}
     newest = max(row.log_batch for row in marks.values())
     require_space(size_of(spark, log), f"rebuilding {table}")
     _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
     old = spark.sql(f"describe history {log} limit 1").first()["version"]
     records = _swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
-    said = [f"{table}_changes: {records:,} changes, judged again from raw; the log as it was is its version {old}."]
+    said = [f"{table}_changes: {records:,} changes, classified again from raw; the log as it was is its version {old}."]
     if settings_of(table).get("key"):
         said.append(rebuild(spark, table))
     _follow(spark, table, [feed for feed, _ in sources])
@@ -128,8 +128,8 @@ def _refuse_loss(spark, table: str, sources) -> None:
                 f"raw.{feed} no longer has {lost.records:,} of the records that the log of {table} has, landed from "
                 f"{lost.first:%Y-%m-%d %H:%M} to {lost.last:%Y-%m-%d %H:%M} UTC: they were dropped (retention_days of "
                 "the feed), or raw went back. A log made from raw would lack them, and the rows that stand on them. "
-                "Nothing was changed. Files that still lie in the landing folder land again, and are judged, by: "
-                f"highwater build. A new full load mends the rows: highwater resync {table} --from FILES"
+                "Nothing was changed. Files that still lie in the landing folder land again, and are classified, by: "
+                f"highwater build. A new full load repairs the rows: highwater resync {table} --from FILES"
             )
 
 

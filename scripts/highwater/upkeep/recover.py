@@ -1,5 +1,5 @@
 """What a lake is left with by a power cut or the loss of its metastore: found at each start, before anything is
-written, and mended by `highwater recover`.
+written, and repaired by `highwater recover`.
 """
 
 from datetime import datetime, timezone

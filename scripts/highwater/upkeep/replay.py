@@ -1,4 +1,4 @@
-"""Take rejected records again, after the model, the declaration or the seed that rejected them was mended."""
+"""Take rejected records again, after the model, the declaration or the seed that rejected them was repaired."""
 
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import declared_feeds, sql_text
@@ -8,7 +8,7 @@ from highwater.spark import dbt
 
 # Records that are accepted now, and with them those of the same key and position in their file, which may have been
 # accepted before: only together they keep their places. What was there already comes out as a duplicate.
-MENDED = """
+REPAIRED = """
     select distinct companion.source_file, companion.source_line
     from (
         select staged.*
@@ -22,14 +22,14 @@ MENDED = """
         ) as rejected
             on staged.source_file = rejected.source_file and staged.source_line = rejected.source_line
         where staged.rejection_reason is null
-    ) as mended
+    ) as repaired
     inner join lake.`{staging}` as companion
         on
             companion.rejection_reason is null
-            and companion.source_file = mended.source_file
-            and companion.landing_batch = mended.landing_batch
+            and companion.source_file = repaired.source_file
+            and companion.landing_batch = repaired.landing_batch
             and regexp_replace(companion.change_sequence_number, '/[0-9a-f]+$', '')
-            = regexp_replace(mended.change_sequence_number, '/[0-9a-f]+$', '')
+            = regexp_replace(repaired.change_sequence_number, '/[0-9a-f]+$', '')
             {same_key}
 """
 
@@ -60,8 +60,8 @@ REPLAYED = """
 def replay(spark, entity: str) -> str:
     """Put rejected records of an entity that its staging models accept now into raw again, as a new batch.
 
-    They keep file and line. The log judges them as any arrival, so nothing is applied twice, and the ledger shows both
-    batches.
+    They keep file and line. The log classifies them as any arrival, so nothing is applied twice, and the ledger shows
+    both batches.
 
     Arguments:
         entity: for example `customers`.
@@ -79,11 +79,11 @@ def replay(spark, entity: str) -> str:
 
 def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
     feed = declared_feeds()[feed_name]
-    same_key = "".join(f"and companion.`{column}` <=> mended.`{column}` " for column in key_of(entity))
-    mended = MENDED.format(
+    same_key = "".join(f"and companion.`{column}` <=> repaired.`{column}` " for column in key_of(entity))
+    repaired = REPAIRED.format(
         staging=f"stg_{feed_name}__{entity}_changes", entity=entity, feed=feed_name, same_key=same_key
     )
-    replayed = spark.sql(mended).localCheckpoint()
+    replayed = spark.sql(repaired).localCheckpoint()
     records = replayed.count()
     if not records:
         return f"{feed_name}: no rejected record of {entity} is accepted now."

@@ -146,7 +146,7 @@ def _feed_of(entity: str) -> tuple[Feed, str]:
 
 def _build_staging(entity: str) -> None:
     if dbt.run(["run", "--select", f"stg_*__{entity}_changes", "--quiet"]):
-        raise CheckError(f"the staging model of {entity} could not be built; mend it and run the command again.")
+        raise CheckError(f"the staging model of {entity} could not be built; repair it and run the command again.")
 
 
 def _matches(source_file: str, patterns: tuple[str, ...]) -> bool:
@@ -165,11 +165,11 @@ def _land(spark, feed: Feed, entity: str, table: str, patterns: tuple[str, ...])
     """Land what is new, and what has changed of the load's files; return a line of each."""
     landed = landing.land(spark, feed)
     again = [name for name in landed.changed if _matches(name, patterns)]
-    judged = _judged(spark, entity, feed)
+    classified = _classified(spark, entity, feed)
     batches = _landed_files(spark, feed, table, patterns)
-    if again or any(batch > judged for batch in batches.values()):
+    if again or any(batch > classified for batch in batches.values()):
         # what a load left as it was is part of it all the same
-        again += [name for name, batch in batches.items() if batch <= judged and name not in again]
+        again += [name for name, batch in batches.items() if batch <= classified and name not in again]
     said = [str(landed)] if landed.files else []
     if again:
         number = landing.land_again(spark, feed, again)
@@ -177,7 +177,7 @@ def _land(spark, feed: Feed, entity: str, table: str, patterns: tuple[str, ...])
     return said
 
 
-def _judged(spark, entity: str, feed: Feed) -> int:
+def _classified(spark, entity: str, feed: Feed) -> int:
     """Return the newest batch of a feed that the log of an entity has."""
     log = f"lake.`{entity}_changes`"
     if not spark.catalog.tableExists(log):
@@ -288,21 +288,21 @@ def _changes(spark, clock: Clock | None, staging: str, load, date: datetime | No
 
 
 def _next_step(spark, entity: str, feed: Feed, staging: str, number: int) -> str:
-    """Return what to run: what the log has judged without the epoch must be judged again."""
-    judged = _judged(spark, entity, feed)
+    """Return what to run: what the log has classified without the epoch must be classified again."""
+    classified = _classified(spark, entity, feed)
     late = spark.sql(
-        f"select count(*) from lake.`{staging}` where landing_batch <= {judged} and rejection_reason is null "
+        f"select count(*) from lake.`{staging}` where landing_batch <= {classified} and rejection_reason is null "
         f"and change_sequence_number like '{number:016x}/%'"
     ).first()[0]
     done = (
-        judged
+        classified
         and spark.sql(
             f"select count(*) from lake.`{entity}_changes` where change_sequence_number like '{number:016x}/%'"
         ).first()[0]
     )
     if late and not done:
         return (
-            f"The log has judged {late:,} of its records already, without the epoch. Now run: "
+            f"The log has classified {late:,} of its records already, without the epoch. Now run: "
             f"highwater rebuild {entity} --from raw"
         )
     return "Now run: highwater build"

@@ -16,7 +16,7 @@
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
         {%- do arriving.staged.append({
             'relation': relation, 'feed': feed, 'watermark': 0, 'may_hold_baseline': highwater.may_hold_baseline(feed),
-            'table': graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier].sources[0][1],
+            'table': graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier].sources | map(attribute=1) | first | default(none),
         }) -%}
     {%- endfor -%}
     {%- if not is_incremental() and not rebuilt and highwater.entity_key(entity) -%}

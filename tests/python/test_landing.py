@@ -475,15 +475,21 @@ def test_folders_that_are_no_declared_table_are_named(workshop, capsys):
 
 def test_records_of_several_tables_in_one_folder_are_told(workshop, capsys):
     feed = "debezium_one_folder"
-    with declared(workshop, feed, "orders", "items", format="debezium-json", connector="postgresql") as reading:
-        for folder, *tables in (("orders", "public.orders", "public.invoices"), ("items", "public.items")):
-            workshop.deliver(feed, f"{folder}/one.json", of_tables(*tables))
+    folders = {
+        "orders": ["public.orders", "public.invoices"],
+        "customers": ["public.customers", "archive.customers"],
+        "items": ["public.items", "public.items"],
+    }
+    with declared(workshop, feed, *folders, format="debezium-json", connector="postgresql") as reading:
+        for folder, tables in folders.items():
+            workshop.deliver(feed, f"{folder}/one.json", [{**of, "after": {"id": 1}} for of in of_tables(*tables)])
         _land(workshop.spark, {feed: reading})
         told = capsys.readouterr().err
         _land(workshop.spark, {feed: reading})
-    assert told == (
-        f"warning: {feed}.orders: its records name several tables (public.invoices, public.orders), and the folder "
-        "tells one: all become rows of it. Declare `layout: records` for the feed where they are several\n"
+    assert told == "".join(
+        f"warning: {feed}.{folder}: its records name several tables ({names}), and the folder tells one: "
+        "all become rows of it. Declare `layout: records` for the feed where they are several\n"
+        for folder, names in [("customers", "archive.customers, public.customers"), ("orders", "invoices, orders")]
     )
     assert capsys.readouterr().err == "", "what has landed before is not told again"
 

@@ -75,13 +75,13 @@ class Told:
     Attributes:
         types: by field, Spark's type and the unit of its times, from a schema. values: by field, what was seen of it.
         key: the fields of its key; none: they do not tell it. files, records: how many were read.
-        tables: what the records call their table, where folders tell it and the format's records do too.
+        tables: schema and name of the records' tables, where folders tell the table and the format's records do too.
     """
 
     types: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     values: dict[str, list] = field(default_factory=dict)
     key: list[str] = field(default_factory=list)
-    tables: set[str] = field(default_factory=set)
+    tables: set[tuple[str | None, str]] = field(default_factory=set)
     files: int = 0
     records: int = 0
 
@@ -93,8 +93,11 @@ class Told:
         """Return what to say where the records of one folder name several tables; None: they name one, or none."""
         if len(self.tables) < 2:
             return None
+        names = {name for _, name in self.tables}
+        if len(names) < len(self.tables):
+            names = {f"{schema}.{name}" if schema else name for schema, name in self.tables}
         return (
-            f"its records name several tables ({printable(', '.join(sorted(self.tables)))}), and the folder tells one: "
+            f"its records name several tables ({printable(', '.join(sorted(names)))}), and the folder tells one: "
             "all become rows of it. Declare `layout: records` for the feed where they are several"
         )
 
@@ -211,8 +214,9 @@ def _image(feed: Feed, text: str | bytes, told: Told) -> dict | None:
     except (ValueError, RecursionError):  # landing and staging say what is wrong with it
         return None
     if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
-        _, named = NAMED_TABLE[feed.format](document)
-        told.tables |= {named} if isinstance(named, str) else set()
+        schema, named = NAMED_TABLE[feed.format](document)
+        schema = schema if isinstance(schema, str) else None
+        told.tables |= {(schema, named)} if isinstance(named, str) else set()
     return row if isinstance(row, dict) else None
 
 

@@ -9,7 +9,8 @@
 {%- set query = "select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'" -%}
 {%- set watermark = (run_query(query).rows[0][0] or 0) | int if log else 0 -%}
 {#- what a build has applied that was killed before it had told of it -#}
-{%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, watermark) if execute else watermark -%}
+{%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, watermark)
+    if execute else watermark -%}
 
 with
 
@@ -53,7 +54,8 @@ files as (
 
 declared_fields as (
 
-    select explode(array({{ highwater.quoted_texts(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
+    select
+        explode(array({{ highwater.quoted_texts(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
 
 )
 {%- endif %}

@@ -8,7 +8,7 @@ from highwater.reconcile.plan import Plan
 from highwater.reconcile.position import Window
 from highwater.reconcile.results import append, open_differences
 from highwater.reconcile.subject import Subject
-from highwater.reconcile.verdict import Count, differences_of, keys_of
+from highwater.reconcile.verdict import Count, Counted
 from highwater.spark.spark import quoted
 
 # more differences than this are no tail that is on its way
@@ -20,21 +20,12 @@ SCHEMA = (
 
 
 @dataclass(frozen=True)
-class Settlement:
+class Settlement(Counted):
     """What was counted by verdict of rows, and what is to be said of it."""
 
     counts: dict[str, Count]
     notes: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
-
-    def keys(self, *verdicts: str) -> int:
-        """Return how many keys have one of these verdicts."""
-        return keys_of(self.counts, *verdicts)
-
-    @property
-    def differences(self) -> int:
-        """How many keys differ and count."""
-        return differences_of(self.counts)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,21 @@ def differences_of(counts: dict[str, Count]) -> int:
     return keys_of(counts, *(verdict for verdict in VERDICTS if verdict not in ("equal", "in_flight", "stale")))
 
 
+class Counted:
+    """What was counted by verdict of rows."""
+
+    counts: dict[str, Count]
+
+    def keys(self, *verdicts: str) -> int:
+        """Return how many keys have one of these verdicts."""
+        return keys_of(self.counts, *verdicts)
+
+    @property
+    def differences(self) -> int:
+        """How many keys differ; those in flight, and stale ones that are equal, are not counted."""
+        return differences_of(self.counts)
+
+
 @dataclass(frozen=True)
 class Sample:
     """One key that differs, for people: texts, long ones cut, sensitive ones masked.
@@ -72,7 +87,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Counted):
     """What comparing one table with its export found.
 
     Attributes:
@@ -113,15 +128,6 @@ class Comparison:
     repairs: list = field(default_factory=list)
     newest_log_batch: int | None = None
     seconds: float = 0.0
-
-    def keys(self, *verdicts: str) -> int:
-        """Return how many keys have one of these verdicts."""
-        return keys_of(self.counts, *verdicts)
-
-    @property
-    def differences(self) -> int:
-        """How many keys differ; those in flight, and stale ones that are equal, are not counted."""
-        return differences_of(self.counts)
 
 
 @dataclass(frozen=True)

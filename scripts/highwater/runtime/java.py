@@ -12,13 +12,18 @@ from highwater.runtime.errors import UsageError
 JAVA_AT_LEAST = 17
 
 
+def java_command() -> str | None:
+    """Return the Java that Spark will start: that of JAVA_HOME, or else of PATH; None: there is none on PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else shutil.which("java")
+
+
 def require_java() -> None:
     """Check that the Java which Spark will start is there and new enough.
 
     Raises: UsageError naming the Java that was found, or saying that none was.
     """
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    home, java = os.environ.get("JAVA_HOME"), java_command()
     wanted = f"Install Java {JAVA_AT_LEAST} or newer and put it on PATH, or set JAVA_HOME to it."
     if not java or not Path(java).exists():
         where = f"JAVA_HOME is {home}, but there is no bin/java in it" if home else "no java on PATH"

@@ -3,9 +3,10 @@
 import hashlib
 import os
 import shlex
-import shutil
 import time
 from pathlib import Path
+
+from highwater.runtime.java import java_command
 
 FOLDER = Path(".spark")
 # Java keeps classes only while every folder on its class path is empty; Spark puts its configuration there.
@@ -15,6 +16,7 @@ GIVEN_OTHERWISE = {"spark-defaults.conf", "log4j2.properties", "jars.sha256", "r
 # Java writes the first bytes of an archive last
 BYTES_OF_HEADER = 4
 SECONDS_OF_WRITING = 600
+WRITE = "-XX:ArchiveClassesAtExit="
 
 
 def kept_classes(configuration: Path, writes: bool) -> tuple[dict[str, str], list[str]]:
@@ -55,9 +57,8 @@ def _archive() -> Path:
     """Return the archive's file, whose name tells of which Java, PySpark and jars it is."""
     import pyspark
 
-    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if os.environ.get("JAVA_HOME") else shutil.which("java")
     jars = [*Path(pyspark.__file__).parent.glob("jars/*.jar"), *FOLDER.glob("jars/*.jar")]
-    files = [Path(java).resolve(), *sorted(jars)]
+    files = [Path(java_command()).resolve(), *sorted(jars)]
     told = "\n".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
     return FOLDER / f"classes-{hashlib.sha256(told.encode()).hexdigest()[:16]}.jsa"
 
@@ -75,18 +76,18 @@ def _option_of_archive(archive: Path, writes: bool) -> list[str]:
     for older in FOLDER.glob("classes-*.jsa"):
         older.unlink()
     archive.touch()  # so that nobody else writes it meanwhile
-    return [f"-XX:ArchiveClassesAtExit={archive}"]
+    return [f"{WRITE}{archive}"]
 
 
-def close_before(jvm, url: str) -> None:
+def close_before_writing(jvm, url: str, options: list[str]) -> None:
     """Let a Java that ends close its embedded metastore before it writes classes, which takes some ten seconds.
 
     Whoever comes next finds the metastore open to him. That holds for a command that was killed too.
 
     Arguments:
-        jvm: the Java. url: of the metastore, as JDBC has it.
+        jvm: the Java. url: of the metastore, as JDBC has it. options: see kept_classes; it may write nothing.
     """
-    if not url.startswith("jdbc:derby:"):
+    if not url.startswith("jdbc:derby:") or not any(option.startswith(WRITE) for option in options):
         return
     metastore = jvm.org.apache.derby.jdbc.BasicEmbeddedDataSource40()
     metastore.setDatabaseName(url.removeprefix("jdbc:derby:;databaseName=").split(";")[0])

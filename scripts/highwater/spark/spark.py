@@ -24,7 +24,7 @@ from highwater.runtime.java import require_java
 from highwater.runtime.package import package, profile_name
 from highwater.runtime.printable import printable
 from highwater.runtime.project import is_being_written, lake
-from highwater.spark.java_classes import close_before, kept_classes
+from highwater.spark.java_classes import close_before_writing, kept_classes
 from highwater.spark.lake_tables import folders_of_tables, half_logs, lost, require_known_tables
 from highwater.spark.places import in_metastore, repair_places
 
@@ -110,8 +110,7 @@ def session(recovering: bool = False, keeps_classes: bool = False, **settings: s
             spark.sql("create schema if not exists lake")
             if METASTORE not in given:
                 take_long_views(spark._jvm, spark.conf.get(METASTORE))
-            if keeps_classes:
-                close_before(spark._jvm, spark.conf.get(METASTORE))
+            close_before_writing(spark._jvm, spark.conf.get(METASTORE), options)
             spark.sql("use lake")
     except Exception as error:
         raise UsageError(_why_spark_did_not_start(error, log, offset)) from error

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from highwater.catalog.feeds import declared_feeds, feed_of_settings
 from highwater.runtime.errors import UsageError
-from highwater.scaffold.found_columns import found_in_files
+from highwater.scaffold.found_columns import Told, found_in_files
 from test_commands import run
 from workshop import copy_empty_project
 
@@ -256,3 +256,9 @@ def test_add_tables_without_ddl_takes_every_table_that_is_delivered(tmp_path):
     for command in (["check"], ["add-tables", "datastream_crm"]):
         result = run(*command, cwd=tmp_path)
         assert "reads stg_arcion_tpch__region_changes, and models/staging/" in result.stderr, result.stderr
+
+
+def test_of_many_tables_in_one_folder_the_first_are_named():
+    told = Told(tables={("public", f"shard_{number:03}\x1b[31m") for number in range(300)})
+    assert "(shard_000\\x1b[31m, " in told.of_several_tables()
+    assert " and 295 more)" in told.of_several_tables()

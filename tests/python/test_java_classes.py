@@ -41,7 +41,8 @@ def test_a_build_writes_classes_and_every_command_reads_them(configuration):
     assert not options_of(configuration, writes=True), "somebody is writing it"
     archive.write_bytes(WHOLE)
     for writes in (True, False):
-        assert options_of(configuration, writes) == [f"-XX:SharedArchiveFile={archive}"]
+        kept = archive.with_stem(f"{archive.stem}-{len(WHOLE)}")
+        assert options_of(configuration, writes) == [f"-XX:SharedArchiveFile={kept}"]
         assert not list(Path(kept_classes(configuration, writes)[0]["SPARK_CONF_DIR"]).iterdir()), (
             "Java takes no classes where a folder has files"
         )
@@ -54,6 +55,17 @@ def test_classes_that_were_never_written_whole_are_written_anew(configuration):
     os.utime(archive, (0, 0))
     assert not options_of(configuration, writes=False)
     assert archive_of(configuration) == archive
+
+
+def test_classes_that_lack_their_end_are_written_anew(configuration):
+    archive = archive_of(configuration)
+    archive.write_bytes(WHOLE)
+    assert options_of(configuration, writes=False)
+    (kept,) = Path(".spark").glob("classes-*.jsa")
+    kept.write_bytes(WHOLE[:-1])
+    assert not options_of(configuration, writes=False)
+    assert archive_of(configuration) == archive
+    assert not kept.exists()
 
 
 def test_other_jars_have_other_classes_and_the_old_ones_go(configuration):
@@ -129,4 +141,10 @@ def test_java_reads_what_an_earlier_one_wrote_and_a_killed_one_leaves_the_metast
     third = start()
     assert third.stdout.readline().split()[0] == "True"
     assert third.wait(400) == 0
+    # half of it, as of a copy that was interrupted, would be a crash of Java
+    (archive,) = (tmp_path / ".spark").glob("classes-*.jsa")
+    os.truncate(archive, archive.stat().st_size // 2)
+    fourth = start()
+    assert fourth.stdout.readline().split()[0] == "False"
+    assert fourth.wait(400) == 0
     assert not (tmp_path / "derby.log").exists(), "the profile's options of Java hold"

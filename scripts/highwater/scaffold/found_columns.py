@@ -12,6 +12,7 @@ from pyarrow import types
 
 from highwater.catalog.columns import FoundColumns, named_columns, what_is_wrong
 from highwater.catalog.feeds import FORMATS, Feed
+from highwater.catalog.tables import named
 from highwater.formats import readers
 from highwater.formats.documents import NAMED_TABLE
 from highwater.formats.formats import TABLE_IN_FOLDERS
@@ -97,7 +98,7 @@ class Told:
         if len(names) < len(self.tables):
             names = {f"{schema}.{name}" if schema else name for schema, name in self.tables}
         return (
-            f"its records name several tables ({printable(', '.join(sorted(names)))}), and the folder tells one: "
+            f"its records name several tables ({printable(named(sorted(names)))}), and the folder tells one: "
             "all become rows of it. Declare `layout: records` for the feed where they are several"
         )
 
@@ -214,9 +215,9 @@ def _image(feed: Feed, text: str | bytes, told: Told) -> dict | None:
     except (ValueError, RecursionError):  # landing and staging say what is wrong with it
         return None
     if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
-        schema, named = NAMED_TABLE[feed.format](document)
+        schema, name = NAMED_TABLE[feed.format](document)
         schema = schema if isinstance(schema, str) else None
-        told.tables |= {(schema, named)} if isinstance(named, str) else set()
+        told.tables |= {(schema, name)} if isinstance(name, str) else set()
     return row if isinstance(row, dict) else None
 
 

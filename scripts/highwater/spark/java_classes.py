@@ -64,19 +64,30 @@ def _archive() -> Path:
 
 
 def _option_of_archive(archive: Path, writes: bool) -> list[str]:
-    if archive.exists():
-        with archive.open("rb") as file:
-            is_whole = any(file.read(BYTES_OF_HEADER))
-        if is_whole:
-            return [f"-XX:SharedArchiveFile={archive}"]
-        if time.time() - archive.stat().st_mtime < SECONDS_OF_WRITING:
-            return []
-    if not writes:
+    if whole := _whole(archive):
+        return [f"-XX:SharedArchiveFile={whole}"]
+    if not writes or (archive.exists() and time.time() - archive.stat().st_mtime < SECONDS_OF_WRITING):
         return []
     for older in FOLDER.glob("classes-*.jsa"):
         older.unlink()
     archive.touch()  # so that nobody else writes it meanwhile
     return [f"{WRITE}{archive}"]
+
+
+def _whole(archive: Path) -> Path | None:
+    """Return the archive, once it is written, under a name that ends in its size; None: it is not there, or not whole.
+
+    Java crashes by one that lacks its end, as an interrupted copy leaves it; such a one is removed.
+    """
+    if archive.exists():
+        with archive.open("rb") as file:
+            if any(file.read(BYTES_OF_HEADER)):
+                archive.rename(FOLDER / f"{archive.stem}-{archive.stat().st_size}.jsa")
+    for kept in FOLDER.glob(f"{archive.stem}-*.jsa"):
+        if kept.stat().st_size == int(kept.stem.rpartition("-")[2]):
+            return kept
+        kept.unlink()
+    return None
 
 
 def close_before_writing(jvm, url: str, options: list[str]) -> None:

@@ -44,16 +44,16 @@
         {%- endfor -%}
         {%- do state.log_batches.update({entity: newest | max}) -%}
         {%- for table in highwater.tables_of_project() if table.entity == entity -%}
-            {%- for feed, source_table in table.sources -%}
-                {%- if feed not in state.feeds -%}
-                    {%- do state.feeds.update({feed: run_query(
-                        'select max(landing_batch), unix_micros(max(landed_at)) from raw.' ~ feed
+            {%- for source in table.sources -%}
+                {%- if source.feed not in state.feeds -%}
+                    {%- do state.feeds.update({source.feed: run_query(
+                        'select max(landing_batch), unix_micros(max(landed_at)) from raw.' ~ source.feed
                     ).rows[0]}) -%}
                 {%- endif -%}
                 {%- do questions.append(
-                    "select '" ~ entity ~ "', count(*), min(landing_batch) from raw." ~ feed
-                    ~ " where entry = 'record' and source_table = " ~ highwater.sql_text(source_table)
-                    ~ " and landing_batch > " ~ watermarks.get(feed, 0)
+                    "select '" ~ entity ~ "', count(*), min(landing_batch) from raw." ~ source.feed
+                    ~ " where entry = 'record' and source_table = " ~ highwater.sql_text(source.source_table)
+                    ~ " and landing_batch > " ~ watermarks.get(source.feed, 0)
                 ) -%}
             {%- endfor -%}
         {%- endfor -%}

@@ -1,10 +1,8 @@
 {%- macro tables_of_feeds() -%}
     {%- set feeds = {} -%}
     {%- for table in highwater.tables_of_project() -%}
-        {%- for feed, source_table in table.sources -%}
-            {#- as raw has it, and as dbt names it -#}
-            {%- set name = (table.tables or [])[loop.index0] or source_table -%}
-            {%- do feeds.setdefault(feed, []).append([table.entity, source_table, name]) -%}
+        {%- for source in table.sources -%}
+            {%- do feeds.setdefault(source.feed, []).append([table.entity, source.source_table, source.name]) -%}
         {%- endfor -%}
     {%- endfor -%}
     {{ return(feeds) }}

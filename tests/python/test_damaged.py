@@ -52,7 +52,7 @@ def built(workshop):
     """The ledger of two of the workshop's tables."""
     path = workshop.folder / "macros/operations/logged_tables.sql"
     every_table = path.read_text()
-    path.write_text(render("logged_tables.sql", tables=LISTED))
+    path.write_text(render("logged_tables.sql", entities=[table for table, _ in LISTED]))
     record = change("INSERT", "1", {"case_name": "damaged", "k": "a", "v": "x"})
     workshop.deliver("datastream_cases.cases", "damaged.json", [record])
     workshop.land("datastream_cases")

@@ -56,7 +56,7 @@ class Docks:
     def declare(self, tables):
         self.listed = tables
         path = self.workshop.folder / "macros/operations/logged_tables.sql"
-        path.write_text(render("logged_tables.sql", tables=tables))
+        path.write_text(render("logged_tables.sql", entities=[table for table, _ in tables]))
 
     def rows(self, sql: str) -> list[tuple]:
         return sorted(map(str, self.workshop.rows(sql)))

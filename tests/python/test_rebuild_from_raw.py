@@ -68,9 +68,7 @@ def clocks(workshop):
     deliver(workshop, "a.json", [record("c", 10, 1, at), record("c", 11, 2, at), record("c", 12, 3, at, 3_000_000_000)])
     # the ledger asks every log; these are the ones that there are
     every_table = LOGGED_TABLES.read_text()
-    LOGGED_TABLES.write_text(
-        render("logged_tables.sql", tables=[(table, [(FEED, table)]) for table in (WRONG, RIGHT, DROPPED)])
-    )
+    LOGGED_TABLES.write_text(render("logged_tables.sql", entities=[WRONG, RIGHT, DROPPED]))
     workshop.build(f"+{DROPPED}", command="run")
     build(workshop)
     deliver(workshop, "b.json", [record("u", 20, 1, at + 5000), record("d", 21, 2, at), record("c", 10, 1, at)])

@@ -64,8 +64,7 @@ def logs(workshop):
     workshop.add_table(
         "debezium_valves.valves", "id:int", "n:int,m:int,s:string", "debezium-json", {"connector": "postgresql"}
     )
-    tables = [(TABLE, [(FEED, TABLE)]), ("valves", [("debezium_valves", "valves")])]
-    path.write_text(render("logged_tables.sql", tables=tables))
+    path.write_text(render("logged_tables.sql", entities=[TABLE, "valves"]))
     workshop.deliver("debezium_valves.valves", "0.json", [valve("c", 1, 100)])
     workshop.land("debezium_valves")
     workshop.build("+valves", command="run")

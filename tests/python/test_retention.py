@@ -107,7 +107,7 @@ def crates(workshop):
     # the ledger counts this table alone: not every table of the workshop is built when one module runs
     listed = workshop.folder / "macros/operations/logged_tables.sql"
     every_table = listed.read_text()
-    listed.write_text(render("logged_tables.sql", tables=[("crates", [(SHED, "crates")])]))
+    listed.write_text(render("logged_tables.sql", entities=["crates"]))
     yield crates
     listed.write_text(every_table)
 

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from highwater.catalog.models import texts_in
 from highwater.catalog.source_types import source_type
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import package
@@ -200,7 +201,7 @@ def stored_columns() -> set[str]:
 
 
 def _names_in(macro: str) -> list[str]:
-    return re.findall(r"'(\w+)'", (package() / f"macros/staging/{macro}.sql").read_text())
+    return texts_in(package() / f"macros/staging/{macro}.sql")
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """The tables of the project, as its models declare them: logs and what feeds them, columns, keys, publish groups."""
 
-import re
 from pathlib import Path
 
 import yaml
 
 from highwater.catalog.columns import Column
 from highwater.catalog.feeds import FAST_LOADER, declared_feeds, plain_text
+from highwater.catalog.models import Model, models
 from highwater.catalog.yaml_files import file_of_model
 from highwater.runtime.errors import UsageError
 
@@ -22,38 +22,46 @@ def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return every change log of the project with its (feed, table) as dbt names them, read from the models."""
-    tables = []
-    for path in sorted(Path("models/changes").glob("**/*_changes.sql"), key=lambda path: path.name):
-        entity = path.stem.removesuffix("_changes")
-        sources = []
-        for feed in re.findall(rf"ref\('stg_(\w+?)__{entity}_changes'\)", path.read_text()):
-            staging = Path(f"models/staging/{feed}/stg_{feed}__{entity}_changes.sql")
-            if not staging.exists():
-                raise UsageError(
-                    f"{path} reads {staging.stem}, and {staging} is not there. Take it back from version control, or "
-                    "take its line out."
-                )
-            sources += sources_in(staging)
-        tables.append((entity, sources))
-    return tables
+    """Return every change log of the project with its (feed, table) as dbt names them, read from the models.
+
+    Raises: UsageError when a log reads a staging model that is not there.
+    """
+    staging = models("staging")
+    return [(entity_of_log(log), _sources_of(log, staging)) for log in models("changes").values() if _is_log(log)]
 
 
-def sources_in(model: Path) -> list[tuple[str, str]]:
-    """Return the (feed, table) that a model reads, as dbt names them."""
-    return re.findall(r"source\('(\w+)', '(\w+)'\)", model.read_text())
+def entity_of_log(log: Model) -> str:
+    """Return the entity whose log a model is."""
+    return log.name.removesuffix("_changes")
+
+
+def _is_log(model: Model) -> bool:
+    return model.name.endswith("_changes")
+
+
+def _sources_of(log: Model, staging: dict[str, Model]) -> list[tuple[str, str]]:
+    sources = []
+    for name in log.refs:
+        if name in staging:
+            sources += staging[name].sources
+        elif name.startswith("stg_"):
+            raise UsageError(
+                f"{log.path} reads {name}, and {name}.sql is not there. Take it back from version control, or "
+                "take its line out."
+            )
+    return sources
 
 
 def entities_of(feed: str) -> list[str]:
     """Return the entities that have a staging model of changes of this feed."""
     prefix = f"stg_{feed}__"
-    models = Path(f"models/staging/{feed}").glob(f"{prefix}*_changes.sql")
-    return sorted(model.stem.removeprefix(prefix).removesuffix("_changes") for model in models)
+    found = (model for model in models("staging") if model.startswith(prefix) and model.endswith("_changes"))
+    return [model.removeprefix(prefix).removesuffix("_changes") for model in found]
 
 
 def has_history(entity: str) -> bool:
     """Return whether the versions of an entity's rows are kept."""
-    return any(Path("models/history").glob(f"*/{entity}_history.sql"))
+    return f"{entity}_history" in models("history")
 
 
 def known_table(table: str) -> str:
@@ -69,11 +77,11 @@ def known_table(table: str) -> str:
 
 def publish_groups() -> dict[str, list[str]]:
     """Return the entities of each publish group, read from the models themselves."""
-    groups = {}
-    for path in sorted(Path("models/publications").glob("**/*_publications.sql")):
-        entities = re.findall(r"ref\('(\w+)_changes'\)", path.read_text())
-        groups[path.stem.removesuffix("_publications")] = entities
-    return groups
+    return {
+        name.removesuffix("_publications"): [log.removesuffix("_changes") for log in model.refs]
+        for name, model in models("publications").items()
+        if name.endswith("_publications")
+    }
 
 
 def declaration_of(entity: str) -> Path:

@@ -1,8 +1,7 @@
 """What the log of a table has and its base does not, as far as readers may see it."""
 
-from pathlib import Path
-
 from highwater.catalog.entities import publish_groups
+from highwater.catalog.models import models
 from highwater.runtime.errors import UsageError
 
 # applied, and not in the base yet; truncates are no rows of a table
@@ -19,8 +18,9 @@ def merged_table(spark, table: str) -> str:
     Raises: UsageError when there is no such entity or nothing has been built yet.
     """
     merged = f"{table}_merged"
-    if not list(Path("models/merged").glob(f"**/{merged}.sql")):
-        known = sorted(path.stem.removesuffix("_merged") for path in Path("models/merged").glob("**/*_merged.sql"))
+    known = models("merged")
+    if merged not in known:
+        known = [name.removesuffix("_merged") for name in known]
         raise UsageError(f"there is no merged table of {table!r}; tables are: {', '.join(known) or 'none'}.")
     if not spark.catalog.tableExists(f"lake.{merged}"):
         raise UsageError(f"{merged} has not been built yet; run: highwater build")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import yaml
@@ -72,14 +73,38 @@ def model_node(text: str, model: str):
     return named(value_of(document, "models"), model) if document else None
 
 
-def file_of_model(model: str) -> Path | None:
-    """Return the file that describes a model; None: there is none."""
-    entry = re.compile(rf"^ *- (?:\{{ *)?name: ['\"]?{re.escape(model)}['\"]?\s*(?:[,}}#].*)?$", re.MULTILINE)
+def described_models() -> dict[str, Path]:
+    """Return the models that some file below `models` describes, each with its file; what is no YAML describes none."""
+    described = {}
     for path in sorted(Path("models").glob("**/*.yml")):
-        text = path.read_text()
-        if entry.search(text) and model_node(text, model) is not None:
-            return path
-    return None
+        state = path.stat()
+        for model in _models_in(path.absolute(), state.st_mtime_ns, state.st_size):
+            described.setdefault(model, path)
+    return described
+
+
+@lru_cache(maxsize=10_000)
+def _models_in(path: Path, _written_at: int, _size: int) -> list[str]:
+    try:
+        models = (yaml.load(path.read_text(encoding="utf-8"), FAST_LOADER) or {}).get("models") or []
+    except (yaml.YAMLError, AttributeError, UnicodeDecodeError):
+        return []
+    return [model["name"] for model in models if isinstance(model, dict) and isinstance(model.get("name"), str)]
+
+
+def file_of_model(model: str) -> Path | None:
+    """Return the file that describes a model; None: there is none.
+
+    Raises: UsageError when it may be one that is no YAML.
+    """
+    found = described_models().get(model)
+    for path in sorted(Path("models").glob("**/*.yml")) if found is None else ():
+        if model in (text := path.read_text()):
+            try:
+                yaml.compose(text, FAST_LOADER)
+            except yaml.YAMLError as error:
+                raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}.") from None
+    return found
 
 
 def with_item(text: str, sequence, item: str) -> str:

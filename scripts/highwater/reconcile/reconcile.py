@@ -11,13 +11,13 @@ import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cache
-from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import declared_feeds
+from highwater.catalog.models import models
 from highwater.landing import landing
 from highwater.reconcile.explain import Explanation, explain
 from highwater.reconcile.export import flaws_of_records, rows_that_cannot_be_read, unreadable_in_words
@@ -80,7 +80,8 @@ def reconcile(
 
 def _asked(tables: tuple[str, ...]) -> list[Plan | Unplanned]:
     """Return what is asked of these tables, or of all; a table may have several tests, or none."""
-    known = [entity for entity, _ in logged_tables() if list(Path("models/marts").glob(f"**/{entity}.sql"))]
+    marts = models("marts")
+    known = [entity for entity, _ in logged_tables() if entity in marts]
     planned = plans(tables)
     names = sorted({*known, *(plan.table for plan in planned)})
     for table in tables:

@@ -6,8 +6,9 @@ from pathlib import Path
 import yaml
 
 from highwater.catalog.columns import Column, FoundColumns, parse_columns
-from highwater.catalog.entities import declaration_of, declared_columns, logged_tables, sources_of_logs
+from highwater.catalog.entities import declaration_of, declared_columns, sources_of_logs
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, declared_feeds
+from highwater.catalog.models import Model, with_ref
 from highwater.catalog.names import split_name
 from highwater.catalog.rendering import render
 from highwater.catalog.yaml_files import (
@@ -25,13 +26,7 @@ from highwater.runtime.errors import UsageError
 
 def logged_tables_text() -> str:
     """Return the list of change logs as dbt reads it."""
-    tables = logged_tables()
-    names = {
-        in_raw: table
-        for (_, in_dbt), (_, sources) in zip(sources_of_logs(), tables, strict=True)
-        for (_, table), in_raw in zip(in_dbt, sources, strict=True)
-    }
-    return render("logged_tables.sql", tables=tables, names=names)
+    return render("logged_tables.sql", entities=[entity for entity, _ in sources_of_logs()])
 
 
 def write_logged_tables() -> Path:
@@ -252,15 +247,12 @@ def _add_feed(source, entity, staging, log, given) -> list[Path]:
     """A further feed of a table that is there: its staging model, and its place in the change log."""
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
-    text = log.read_text()
-    opening = re.search(rf"(?:change_log|arriving_batches)\('{entity}', \[\n", text)
-    if opening is None:
-        raise UsageError(f"{log} has no list of staging models behind change_log; add {staging.stem} by hand.")
+    text = with_ref(Model(log), staging.stem)
     columns, _ = declared_columns(entity)
     values = _values(source, entity)
     written = [_declare_source(source, columns), _write(staging, render("staging.sql", **values))]
     written.append(_describe(declaration_of(entity), "staging", values))
-    log.write_text(f"{text[: opening.end()]}    ref('{staging.stem}'),\n{text[opening.end() :]}")
+    log.write_text(text)
     return [*written, log, write_logged_tables()]
 
 

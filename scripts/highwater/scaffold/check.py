@@ -1,6 +1,5 @@
 """Check what the project declares, as a compiler would: without Spark, against the newest files that are delivered."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,9 +10,9 @@ import yaml
 from highwater.catalog.columns import DECIMAL, what_is_wrong
 from highwater.catalog.entities import declaration_of, known_table, logged_tables
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
-from highwater.catalog.yaml_files import named, value_of
+from highwater.catalog.models import models, value_returned_in
+from highwater.catalog.yaml_files import described_models, named, value_of
 from highwater.runtime.printable import counted, in_shell, printable
-from highwater.scaffold.add_table import logged_tables_text
 from highwater.scaffold.found_columns import Told, told_of
 
 WHOLE = ["tinyint", "smallint", "int", "bigint"]
@@ -48,36 +47,27 @@ def check(table: str | None = None) -> Iterator[Finding]:
     feeds = declared_feeds()
     if table:
         known_table(table)
-    models = {path.stem for path in Path("models").glob("**/*.sql")}
-    undescribed = models - _described_models()
+    written = models().keys()
+    undescribed = written - described_models().keys()
     for entity, sources in logged_tables():
         if table in (None, entity):
             known = [(feeds[feed], name) for feed, name in sources if feed in feeds]
-            yield from _check_table(entity, known, models, undescribed)
+            yield from _check_table(entity, known, written, undescribed)
     listed = Path("macros/operations/logged_tables.sql")
-    if table is None and (not listed.exists() or _logs(listed.read_text()) != _logs(logged_tables_text())):
+    if table is None and _listed(listed) != [entity for entity, _ in logged_tables()]:
         problem = "is not what the models say, and builds read it. Take it from version control, or run any add-table."
         yield Finding(listed, 1, problem)
 
 
-def _logs(text: str) -> list[str]:
-    return re.findall(r"'entity': .*?\]\]", text)
-
-
-def _described_models() -> set[str]:
-    """Return the names of the models that some file of YAML describes."""
-    names = set()
-    for path in Path("models").glob("**/*.yml"):
-        try:
-            models = (yaml.load(path.read_text(), FAST_LOADER) or {}).get("models") or []
-        except yaml.YAMLError:  # told where its table is checked
-            continue
-        names |= {model["name"] for model in models if isinstance(model, dict) and "name" in model}
-    return names
+def _listed(path: Path) -> list[str] | None:
+    """Return the names in the list of tables; None: there is no list."""
+    listed = value_returned_in(path) if path.exists() else None
+    # as add-table of version 0.5 wrote them, each is a mapping
+    return listed and [table["entity"] if isinstance(table, dict) else table for table in listed]
 
 
 def _check_table(
-    entity: str, sources: list[tuple[Feed, str]], models: set[str], undescribed: set[str]
+    entity: str, sources: list[tuple[Feed, str]], written: set[str], undescribed: set[str]
 ) -> Iterator[Finding]:
     path = declaration_of(entity)
     try:
@@ -98,13 +88,13 @@ def _check_table(
         if node.value not in names:
             problem = f"the key names {node.value!r}, which is no column. Columns are: {', '.join(names)}."
             yield Finding(path, node.start_mark.line + 1, problem)
-    if not (key and key.value) and f"{entity}_merged" in models:
+    if not (key and key.value) and f"{entity}_merged" in written:
         problem = f"declares no key (`config: {{meta: {{key: […]}}}}`), and {entity}_merged is there, which needs one."
         yield Finding(path, log.start_mark.line + 1, problem)
     layers = [f"stg_{feed.name}__{entity}_changes" for feed, _ in sources]
     layers += [f"{entity}_merged", entity] if key and key.value else []
     for model in layers:
-        if model not in models:
+        if model not in written:
             yield Finding(path, log.start_mark.line + 1, f"the model {model} is not there; write {model}.sql again.")
         elif model in undescribed:
             yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")

@@ -7,14 +7,16 @@ from pathlib import Path
 import yaml
 
 from highwater.catalog.declarations import sources_file
-from highwater.catalog.entities import logged_tables, sources_in
+from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import FAST_LOADER, declared_feeds
+from highwater.catalog.models import Model, models, without_ref
 from highwater.catalog.names import split_name
 from highwater.catalog.yaml_files import file_of_model, model_node, named, value_of, without_item
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_table import write_logged_tables
 
-LAYERS = ("changes", "merged", "history")
+# what an entity's model is called, by layer
+LAYERS = {"marts": "{}", "changes": "{}_changes", "merged": "{}_merged", "history": "{}_history"}
 
 
 @dataclass
@@ -58,7 +60,7 @@ def removal_of(table: str) -> Removal:
         _take_staging(removal, staging)
         _take_comparison(removal, staging)
     else:
-        entity = staging.stem.removeprefix(f"stg_{feed}__").removesuffix("_changes")
+        entity = staging.name.removeprefix(f"stg_{feed}__").removesuffix("_changes")
         sources = dict(logged_tables())[entity]
         _take_staging(removal, staging)
         if len(sources) > 1:
@@ -81,30 +83,30 @@ def remove(removal: Removal) -> list[Path]:
     return [*removal.files, *removal.texts, write_logged_tables()]
 
 
-def _staging_of(feed: str, table: str) -> Path:
-    for path in sorted(Path(f"models/staging/{feed}").glob(f"stg_{feed}__*.sql")):
-        if (feed, table) in sources_in(path):
-            return path
-    raise UsageError(f"no model in models/staging/{feed} reads source('{feed}', '{table}').")
+def _staging_of(feed: str, table: str) -> Model:
+    for name, model in models("staging").items():
+        if name.startswith(f"stg_{feed}__") and (feed, table) in model.sources:
+            return model
+    raise UsageError(f"no model in models/staging reads source('{feed}', '{table}').")
 
 
-def _take(removal: Removal, path: Path) -> None:
+def _take(removal: Removal, model: Model) -> None:
     """Let a model go, and what describes it."""
-    removal.relations.append(path.stem)
-    removal.files.append(path)
-    described = file_of_model(path.stem)
+    removal.relations.append(model.name)
+    removal.files.append(model.path)
+    described = file_of_model(model.name)
     if described is not None and described not in removal.files:
         text = removal.text_of(described)
-        models = value_of(yaml.compose(text, FAST_LOADER), "models")
-        if len(models.value) > 1:
-            removal.texts[described] = without_item(text, named(models, path.stem))
+        described_models = value_of(yaml.compose(text, FAST_LOADER), "models")
+        if len(described_models.value) > 1:
+            removal.texts[described] = without_item(text, named(described_models, model.name))
         else:
             removal.take_file(described)
 
 
-def _take_staging(removal: Removal, staging: Path) -> None:
+def _take_staging(removal: Removal, staging: Model) -> None:
     """Let a staging model go, and its table out of the declaration of the feed."""
-    feed, table = sources_in(staging)[0]
+    feed, table = staging.sources[0]
     _take(removal, staging)
     path = sources_file(feed)
     text = removal.text_of(path)
@@ -115,32 +117,30 @@ def _take_staging(removal: Removal, staging: Path) -> None:
         removal.take_file(path)
 
 
-def _take_line(removal: Removal, entity: str, staging: Path) -> None:
+def _take_line(removal: Removal, entity: str, staging: Model) -> None:
     """Let a staging model out of the list that a log reads."""
-    (log,) = Path("models/changes").glob(f"*/{entity}_changes.sql")
-    line = re.compile(rf"^ *ref\('{staging.stem}'\),?\n", re.MULTILINE)
-    removal.texts[log] = line.sub("", log.read_text())
+    log = models("changes")[f"{entity}_changes"]
+    removal.texts[log.path] = without_ref(log, staging.name)
 
 
 def _take_entity(removal: Removal, entity: str) -> None:
     """Let everything of an entity go; its declaration with the log, whatever else it describes."""
-    for path in Path("models/staging").glob(f"*/stg_*__{entity}.sql"):
-        _take_staging(removal, path)
-    for path in Path("models/marts").glob(f"*/{entity}.sql"):
-        _take(removal, path)
-    for layer in LAYERS:
-        for path in Path(f"models/{layer}").glob(f"*/{entity}_{layer}.sql"):
-            _take(removal, path)
+    for name, model in models("staging").items():
+        if name.startswith("stg_") and name.endswith(f"__{entity}"):
+            _take_staging(removal, model)
+    for layer, name in LAYERS.items():
+        if model := models(layer).get(name.format(entity)):
+            _take(removal, model)
 
 
-def _take_comparison(removal: Removal, staging: Path) -> None:
+def _take_comparison(removal: Removal, staging: Model) -> None:
     """Let the test go that compares a mart with an export."""
-    entity = staging.stem.partition("__")[2]
+    entity = staging.name.partition("__")[2]
     path = file_of_model(entity)
     text = removal.text_of(path) if path else ""
     tests = value_of(model_node(text, entity), "data_tests") if path else None
     for test in tests.value if tests else ():
-        if f"ref('{staging.stem}')" in text[test.start_mark.index : test.end_mark.index]:
+        if f"ref('{staging.name}')" in text[test.start_mark.index : test.end_mark.index]:
             removal.texts[path] = without_item(text, test)
             return
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from highwater.catalog.entities import column_in_other_letters, declaration_of
+from highwater.catalog.models import models
 from highwater.catalog.yaml_files import in_yaml
 from highwater.runtime.faults import java_has_ended, masked, without_trace, write_down
 from highwater.runtime.printable import ShownStream, printable
@@ -57,8 +58,8 @@ def begin(is_same: bool, tells_rejected: bool = False) -> None:
     if tells_rejected:
         telling.append("rejected")
         # a table may have been removed since
-        declared = {path.stem.removesuffix("_changes") for path in Path("models/changes").glob("*/*_changes.sql")}
-        appended.update({name: batch for name, batch in untold.untold("rejected").items() if name in declared})
+        declared = models("changes")
+        appended.update({n: batch for n, batch in untold.untold("rejected").items() if f"{n}_changes" in declared})
 
 
 def hear(event) -> None:

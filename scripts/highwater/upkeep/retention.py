@@ -3,7 +3,6 @@
 """
 
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 from highwater.catalog.entities import (
     declaration_of,
@@ -14,6 +13,7 @@ from highwater.catalog.entities import (
     settings_of,
 )
 from highwater.catalog.feeds import Feed, days, declared_feeds
+from highwater.catalog.models import models
 from highwater.catalog.tables import LISTS
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.faults import doing, trouble_of_one
@@ -183,10 +183,12 @@ def _drop_records(spark, feed: Feed, known: dict) -> list[str]:
 def _exports_that_may_go(spark, feed: Feed, files: list[str]) -> dict[str, int]:
     """Return of these files those that no staging model reads, and that are not the last that landed of a table."""
     kept = {file for (file,) in spark.sql(NEWEST_EXPORTS.format(raw_table=feed.raw_table)).collect()}
-    for path in Path("models/staging").glob(f"**/stg_{feed.name}__*.sql"):
-        if not spark.catalog.tableExists(f"lake.{path.stem}"):
+    for model in models("staging"):
+        if not model.startswith(f"stg_{feed.name}__"):
+            continue
+        if not spark.catalog.tableExists(f"lake.{model}"):
             return {}
-        kept |= {file for (file,) in spark.sql(f"select distinct source_file from lake.{path.stem}").collect()}
+        kept |= {file for (file,) in spark.sql(f"select distinct source_file from lake.{model}").collect()}
     return {file: EVERY_BATCH for file in files if file not in kept}
 
 

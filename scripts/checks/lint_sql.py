@@ -10,6 +10,7 @@ The layout is linted for a later build. What renders differently in a first buil
 
 import os
 import re
+import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -26,6 +27,12 @@ def linted_source(path: Path) -> str:
     return TEST_TAG.sub(lambda tag: "{#" + tag[1] + "#}", path.read_text())
 
 
+def parse(target: Path = Path("target")) -> None:
+    """Let dbt write its graph, which macros ask, into a folder."""
+    dbt = [Path(sys.executable).with_name("dbt"), "--quiet", "parse", "--target-path", target]
+    subprocess.run(dbt, check=True, env={**os.environ, "DBT_PROFILES_DIR": "profiles"})
+
+
 def rendered(path: Path, config: FluffConfig, build: str) -> str:
     """Return the SQL that dbt would compile in that kind of build."""
     os.environ["HIGHWATER_LINT_BUILD"] = build
@@ -34,7 +41,7 @@ def rendered(path: Path, config: FluffConfig, build: str) -> str:
 
 
 def findings(folders: list[str]) -> list[str]:
-    """Lint every SQL file below the folders; return a line per finding."""
+    """Lint every SQL file below the folders, with the graph of the last parse; return a line per finding."""
     paths = sorted(path for folder in folders for path in Path(folder).glob("**/*.sql"))
     if len(paths) < 8:
         return [line for path in paths for line in _findings_in(path)]
@@ -67,6 +74,7 @@ def _line(path: Path, violation) -> str:
 
 
 if __name__ == "__main__":
+    parse()
     lines = findings(sys.argv[1:] or ["models", "tests"])
     print("\n".join(lines) or "SQL: nothing found.")
     sys.exit(1 if lines else 0)

@@ -32,6 +32,16 @@ def tree(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def graph(tmp_path_factory):
+    """The graph of the project, as dbt writes it."""
+    folder = tmp_path_factory.mktemp("graph")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(PROJECT)
+        lint_sql.parse(folder)
+    return folder / "manifest.json"
+
+
 def replace(path: Path, old: str, new: str):
     text = path.read_text()
     assert old in text
@@ -311,9 +321,11 @@ SQL_FAULTS = {
 
 
 @pytest.mark.parametrize("fault", SQL_FAULTS)
-def test_sql(tree, fault):
+def test_sql(tree, graph, fault):
     plant, folders, expected = SQL_FAULTS[fault]
     plant(tree)
+    (tree / "target").mkdir()
+    shutil.copy(graph, tree / "target")
     assert any(expected in line for line in lint_sql.findings(folders)), lint_sql.findings(folders)
 
 
@@ -382,19 +394,20 @@ def test_added_table_passes(tree):
     from highwater.catalog.columns import FoundColumns, named_columns
     from highwater.scaffold.add_table import add_table
 
-    parts = [
-        ("order_id", "bigint"),
-        ("line", "int"),
-        ("total", "decimal(12,2)"),
-        ("feed", "string"),
-        ("valid_to", "date"),
-    ]
-    columns = named_columns([(*part, None) for part in parts], comments={name: f"The {name}." for name, _ in parts})
-    found = FoundColumns(columns, ["order_id", "line"])
-    written = add_table("sap_erp.order_lines", format="datastream-json", history=True, found=found)
+    def found(key, **parts):
+        comments = {name: f"The {name}." for name in parts}
+        return FoundColumns(named_columns([(*part, None) for part in parts.items()], comments=comments), key)
+
+    lines = found(
+        ["order_id", "line"], order_id="bigint", line="int", total="decimal(12,2)", feed="string", valid_to="date"
+    )
+    written = add_table("sap_erp.order_lines", format="datastream-json", history=True, found=lines)
     written += add_table("datastream_user1.table1", history=True)
-    written += add_table("csv_erp.rates", "code:string", "rate:double", "csv")
+    written += add_table("csv_erp.rates", format="csv", found=found(["code"], code="string", rate="double"))
     assert check_names.findings(tree) == []
     assert check_docs.findings(tree) == []
+    for name in ("conf", "profiles"):
+        (tree / name).symlink_to(PROJECT / name)
+    lint_sql.parse()
     folders = {str(path.parent) for path in written if path.suffix == ".sql" and path.parts[0] == "models"}
     assert lint_sql.findings(sorted(folders)) == []

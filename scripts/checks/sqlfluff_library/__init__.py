@@ -1,4 +1,4 @@
-"""What dbt would give to models and macros, for sqlfluff: the project's YAML as the graph, the answers of a lake.
+"""What dbt would give to models and macros, for sqlfluff: its graph, as `dbt parse` writes it, the answers of a lake.
 
 sqlfluff puts every name of this module into its Jinja context, so that a model renders to the SQL that dbt
 would compile, without Spark. HIGHWATER_LINT_BUILD says which build it is: `first` (no table is there),
@@ -12,12 +12,11 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
-import yaml
-from highwater.catalog.feeds import FAST_LOADER
 from jinja2 import Environment
 from sqlfluff.core.templaters.builtins.dbt import DBT_BUILTINS, DbtMacroWrapper, RelationEmulator
 
 BUILD = os.environ.get("HIGHWATER_LINT_BUILD", "later")
+MANIFEST = Path("target/manifest.json")
 MACRO = re.compile(r"({%-?\s*macro\s+(\w+).*?{%-?\s*endmacro\s*-?%})", re.DOTALL)
 
 
@@ -52,21 +51,15 @@ def _answer(statement):
     """
     if statement.startswith("describe query"):
         relation = statement.split()[-1]
-        models = {model["name"]: model for model in _declared("models")}
+        models = {node["name"]: node for node in _context["graph"].nodes.values() if node["resource_type"] == "model"}
         # layers have the columns of their table, which its log declares
         log = re.sub(r"^stg_\w+?__|_merged$|_history$", "", relation) + "_changes"
-        columns = models[relation].get("columns") or models[log]["columns"]
-        return SimpleNamespace(rows=[[column["name"], column.get("data_type", "string")] for column in columns])
+        columns = models[relation]["columns"] or models[log]["columns"]
+        return SimpleNamespace(rows=[[column["name"], column["data_type"] or "string"] for column in columns.values()])
     if BUILD != "idle":
         return SimpleNamespace(rows=[_Row([1, 1, 1, 1])], columns=[SimpleNamespace(values=lambda: [0])])
     rows = [] if statement.endswith("limit 1") else [_Row([0, 0, 0, 0])]
     return SimpleNamespace(rows=rows, columns=[SimpleNamespace(values=list)])
-
-
-def _meta_of_merged():
-    """Return what dbt_project.yml says of merged tables."""
-    settings = yaml.load(Path("dbt_project.yml").read_text(), FAST_LOADER)
-    return settings["models"]["highwater"]["merged"]["+meta"]
 
 
 class _Config:
@@ -76,34 +69,17 @@ class _Config:
         return ""
 
     def get(self, name, default=None):
-        return _meta_of_merged() if name == "meta" else default
+        nodes = _context["graph"].nodes.values()
+        merged = (node["config"]["meta"] for node in nodes if "merged" in node["config"].get("meta", {}))
+        return next(merged, {}) if name == "meta" else default
 
 
-def _declared(kind):
-    for path in sorted(Path("models").glob("**/*.yml")):
-        yield from (yaml.load(path.read_text(), FAST_LOADER) or {}).get(kind) or []
-
-
-def _model(declared):
-    columns = [{"config": {}, **column} for column in declared.get("columns") or []]
-    return {
-        **declared,
-        "config": {"meta": _meta_of_merged(), **(declared.get("config") or {})},
-        "resource_type": "model",
-        "alias": declared["name"],
-        "columns": {column["name"]: column for column in columns},
-        # no history of the examples is of a publish group
-        "depends_on": {"nodes": []},
-        "sources": [["", ""]],
-    }
-
-
-def _sources(declared):
-    """Yield the tables of a declared source, as dbt's graph has them."""
-    meta = (declared.get("config") or {}).get("meta") or {}
-    for table in declared.get("tables") or []:
-        entry = {"source_name": declared["name"], "source_meta": meta, "name": table["name"], "meta": {}}
-        yield f"{declared['name']}.{table['name']}", {**entry, "config": table.get("config") or {}}
+def _graph():
+    """Return dbt's graph of the project."""
+    if not MANIFEST.exists():
+        raise FileNotFoundError(f"{MANIFEST} is not there; run: dbt parse")
+    manifest = json.loads(MANIFEST.read_text())
+    return SimpleNamespace(nodes=manifest["nodes"], sources=manifest["sources"])
 
 
 def _source(feed, table):
@@ -152,10 +128,7 @@ _context = {
     "adapter": SimpleNamespace(
         get_relation=lambda *place: RelationEmulator(place[-1]), get_columns_in_relation=lambda relation: []
     ),
-    "graph": SimpleNamespace(
-        nodes={f"model.highwater.{model['name']}": _model(model) for model in _declared("models")},
-        sources=dict(table for source in _declared("sources") for table in _sources(source)),
-    ),
+    "graph": _graph(),
     # the arguments of generic tests
     "model": _Model("customers"),
     "export": RelationEmulator("stg_exports_user1__customers"),

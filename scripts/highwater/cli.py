@@ -170,7 +170,8 @@ def land(feeds, skip):
 def build(hold, verbose, arguments):
     """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
 
-    ARGUMENTS are for example `--select +orders`; `highwater dbt build --help` lists them.
+    ARGUMENTS are for example `--select +orders+`; `highwater dbt build --help` lists them. The ledger, and the lists of
+    what was rejected, are built with every selection.
 
     When nothing in the project has changed since the last build that succeeded, only tables for which something has
     landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
@@ -225,7 +226,8 @@ def build(hold, verbose, arguments):
                 selected = last_build.selection(found) if found is not None and not arguments else []
                 if selected:
                     click.echo(_what_is_built(declared, found))
-                status, withheld = dbt.run(["build", *selected, *(arguments or dbt.checks_of_data_only())]), []
+                given = last_build.with_operations(list(arguments)) or dbt.checks_of_data_only()
+                status, withheld = dbt.run(["build", *selected, *given]), []
         rejected, troubles = (
             rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if status < 2 else ([], [])
         )

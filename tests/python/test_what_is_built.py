@@ -44,6 +44,29 @@ def feed(name: str, role: str = "changes", **source_tables) -> dict[str, Feed]:
     return {name: Feed(name, role, ("orders", "lines"), "folder", options, source_tables=source_tables)}
 
 
+@pytest.mark.parametrize(
+    ("given", "selected"),
+    [
+        (["--select", "+orders+", "lines"], [["+orders+", "lines"]]),
+        (["--threads", "2", "-s", "+orders+", "--exclude", "lines"], [["+orders+"]]),
+        (["--models=+orders+", "--vars={audit: true}"], [["+orders+"]]),
+        (["--exclude", "orders"], []),
+        ([], []),
+    ],
+)
+def test_a_selection_has_the_ledger_and_the_lists(given, selected):
+    """Of dbt's own command line, which is asked what it makes of the arguments."""
+    from dbt.cli.main import cli
+
+    arguments = last_build.with_operations(given)
+    made = cli.commands["build"].make_context("build", [*arguments])
+    before = cli.commands["build"].make_context("build", [*given])
+    others = {name: value for name, value in made.params.items() if name not in ("select", "models")}
+    assert others == {name: value for name, value in before.params.items() if name not in ("select", "models")}
+    found = [[*made.params[name]] for name in ("select", "models") if made.params[name]]
+    assert found == [[*last_build.OPERATIONS, *names] for names in selected]
+
+
 def test_what_has_landed_since_a_build():
     record = {"landings": {"shop": [3, 30]}}
     spark = Rows("Order Lines", "undeclared", None)
@@ -179,6 +202,22 @@ def test_only_tables_with_news_are_built(fleet):
     fleet.commands.rows(f"drop table lake.{third}_merged")
     said, ran = fleet.build()
     assert ran == fleet.tables and fleet.rows()[:3] == before[:3]
+
+
+@pytest.mark.long
+def test_a_build_of_one_table_has_its_ledger(fleet):
+    first, _, third = fleet.tables
+    fleet.build()
+    fleet.deliver(first, 5)
+    fleet.deliver(third, 5)
+    read = "select table_name, sum(read) from lake.ledger group by 1 order by 1"
+    before = fleet.commands.rows(read)
+    _, ran = fleet.build("build", "--select", f"+{third}+")
+    assert ran == [third]
+    # the other one waits for a build of its own
+    assert fleet.commands.rows(read) == [[name, rows + 20 * (name == third)] for name, rows in before]
+    assert fleet.build()[1] == fleet.tables
+    assert fleet.commands.rows(read) == [[name, rows + 20 * (name in (first, third))] for name, rows in before]
 
 
 # a table that changed, beside its tests and what does nothing: what dbt sends for itself is counted too

@@ -13,7 +13,7 @@ from highwater.builds.rejections import Rejected, lines_of
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed
 from highwater.catalog.pending import pending_changes
-from highwater.catalog.tables import Trouble, by_itself, named, of_each, tables_in
+from highwater.catalog.tables import LISTS, Trouble, by_itself, named, of_each, tables_in
 from highwater.landing.landings import Landing
 from highwater.runtime.package import is_the_project, package
 from highwater.runtime.project import lake, read_state, utc_now, write_whole
@@ -29,6 +29,8 @@ NEWER = """
 
 NOTHING_NEWER = {"read": 0, "tied": 0, "rejected": 0}
 RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
+SELECTING = ("--select", "-s", "--models", "--model", "-m")
+OPERATIONS = ["ledger", "unassigned_records", "rejection_reasons", *sorted(LISTS)]
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
 
@@ -114,6 +116,20 @@ def selection(tables: dict[str, list[str]]) -> list[str]:
         for table in names
     ]
     return ["--select", *dict.fromkeys(sources), "unassigned_records"]
+
+
+def with_operations(arguments: list[str]) -> list[str]:
+    """Return the arguments of a build that selects models, selecting the models about all tables too.
+
+    They are no ancestors of a table and take what its log has got, so nobody has to name them.
+
+    Arguments:
+        arguments: those of dbt; without a selection, which builds everything, they stay as they are.
+    Example: `["--select", "+orders+"]` becomes `["--select", "ledger", …, "+orders+"]`.
+    """
+    split = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    selects = next((at for at, word in enumerate(split, 1) if word in SELECTING), None)
+    return [*split[:selects], *OPERATIONS, *split[selects:]] if selects else arguments
 
 
 def _versions() -> dict[str, int]:

@@ -2,11 +2,13 @@
 
 import pickle
 import re
+from pathlib import Path
 
 import pytest
 from highwater.catalog.feeds import declared_feeds, jinja_text, plain_text
 from highwater.formats.formats import CHOICES, FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
 from highwater.runtime.errors import UsageError
+from highwater.runtime.package import require_schemas
 
 DECLARATION = """
 sources:
@@ -151,3 +153,33 @@ def test_wrong_settings_are_named(declare, settings, words):
         declare(*settings)
     assert "models/staging/sources.yml line 7: feed 'vendor_shop'" in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_a_source_in_another_schema_is_refused(declare, tmp_path):
+    declare("format: dms-csv")
+    path = tmp_path / "models/staging/sources.yml"
+    path.write_text(path.read_text().replace("  - name: vendor_shop", "  - name: vendor_shop\n    schema: landing"))
+    with pytest.raises(UsageError, match=r"sources.yml line \d: feed 'vendor_shop': schema is 'landing'; what lands is"):
+        declared_feeds()
+
+
+@pytest.mark.parametrize(
+    ("models", "schema", "said"),
+    [
+        ({}, "lake", None),
+        ({"shop": {"reports": {"+schema": "reports"}, "marts": {"+materialized": "view"}}}, "lake", None),
+        ({"other": {"+schema": "x"}}, "lake", None),
+        ({}, "analytics", "profiles.yml: schema is 'analytics'; what lands"),
+        ({"shop": {"marts": {"+schema": "gold"}}}, "lake", r"models: shop: marts: \+schema is 'gold'; what lands"),
+        ({"shop": {"schema": "gold"}}, "lake", "models: shop: schema is 'gold'; what lands"),
+    ],
+)
+def test_highwaters_own_models_stay_in_their_schema(models, schema, said):
+    def ask():
+        require_schemas({"name": "shop", "models": models}, schema, Path("profiles/profiles.yml"))
+
+    if said is None:
+        ask()
+    else:
+        with pytest.raises(UsageError, match=said):
+            ask()

@@ -18,6 +18,7 @@ from highwater.formats.formats import (
     ReadOptions,
 )
 from highwater.runtime.errors import UsageError
+from highwater.runtime.package import ITS_SCHEMAS
 from highwater.runtime.project import exports_root, landing_root
 
 ROLES = ("changes", "baseline", "export")
@@ -235,6 +236,8 @@ def declared_feeds() -> dict[str, Feed]:
             if settings is None:
                 continue
             where = f"{path} line {settings.pop('__line__')}: feed {source.get('name')!r}"
+            if source.get("schema", "raw") != "raw":
+                raise UsageError(f"{where}: schema is {source['schema']!r}; {ITS_SCHEMAS}")
             if None in settings:  # what YAML makes of a bare `null:`
                 settings["null"] = settings.pop(None)
             tables = {str(table["name"]): _source_table(where, table) for table in source.get("tables") or []}

@@ -14,6 +14,11 @@ from highwater.runtime.errors import UsageError
 
 NAME = "highwater"
 BROUGHT = Path(__file__).parents[1] / "package"
+LAYERS = ("staging", "changes", "merged", "history", "publications", "marts")
+ITS_SCHEMAS = (
+    "what lands is in `raw` and what is built in `lake`, in every lake. A lake has a metastore of its own, so these "
+    "names are nobody else's; for a second set of tables set HIGHWATER_LAKE to another folder."
+)
 LINK = Path("dbt_packages") / NAME
 
 
@@ -22,29 +27,53 @@ def project_name() -> str:
 
     Raises: UsageError when its dbt_project.yml does not say it.
     """
-    return _names()[0]
+    return project_settings()["name"]
 
 
 def profile_name() -> str:
     """Return the name of the dbt profile of the project in the current folder: it is said, or the project's own."""
-    return _names()[1]
+    settings = project_settings()
+    return settings["profile"] if isinstance(settings.get("profile"), str) else settings["name"]
 
 
-def _names() -> tuple[str, str]:
+def project_settings() -> dict:
+    """Return what the dbt_project.yml in the current folder holds.
+
+    Raises: UsageError when it cannot be read, or does not say the `name` of the project.
+    """
     path = Path("dbt_project.yml").resolve()
-    return _names_in(path, path.stat().st_mtime_ns)
+    return _settings_in(path, path.stat().st_mtime_ns)
 
 
 @cache
-def _names_in(path: Path, _written_at: int) -> tuple[str, str]:
+def _settings_in(path: Path, _written_at: int) -> dict:
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        name, profile = settings.get("name"), settings.get("profile")
+        name = settings.get("name")
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError) as error:
         raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}.") from None
     if not isinstance(name, str):
         raise UsageError(f"{path} does not say the `name` of the project.")
-    return name, profile if isinstance(profile, str) else name
+    return settings
+
+
+def require_schemas(project: dict, of_target: str | None, profiles: Path) -> None:
+    """Refuse another schema than `lake` for what highwater builds; models of one's own may have any.
+
+    Arguments:
+        project: what dbt_project.yml holds. of_target: the schema of the profile's target. profiles: where that stands.
+    Raises: UsageError naming the file, the setting and the value.
+    """
+    if of_target != "lake":
+        raise UsageError(f"{profiles}: schema is {of_target!r}; {ITS_SCHEMAS}")
+    settings = (project.get("models") or {}).get(project.get("name")) or {}
+    parts = {"": settings, **{f"{layer}: ": settings.get(layer) for layer in LAYERS}}
+    for part, given in parts.items():
+        for name in ("+schema", "schema"):
+            if isinstance(given, dict) and given.get(name) is not None and not isinstance(given[name], dict):
+                raise UsageError(
+                    f"dbt_project.yml: models: {project['name']}: {part}{name} is {given[name]!r}; {ITS_SCHEMAS}"
+                )
 
 
 def is_the_project() -> bool:

@@ -21,7 +21,7 @@ from highwater.catalog.feeds import sql_text
 from highwater.runtime import faults
 from highwater.runtime.errors import UsageError
 from highwater.runtime.java import require_java
-from highwater.runtime.package import package, profile_name
+from highwater.runtime.package import package, profile_name, project_settings, require_schemas
 from highwater.runtime.printable import printable
 from highwater.runtime.project import is_being_written, lake
 from highwater.spark.java_classes import close_before_writing, kept_classes
@@ -44,6 +44,7 @@ def profile_settings() -> dict[str, str]:
     if profile is None:
         raise UsageError(f"{path} has no profile {profile_name()!r}, which dbt_project.yml asks for.")
     target = profile["outputs"][profile["target"]]
+    require_schemas(project_settings(), target.get("schema"), path)
     return {name: jinja.from_string(value).render() for name, value in target["server_side_parameters"].items()}
 
 

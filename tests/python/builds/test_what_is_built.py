@@ -14,9 +14,9 @@ from highwater.builds import last_build
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import ReadOptions
 from highwater.spark import dbt, untold
+from repository import PROJECT
 from workshop import environment_of_a_user
 
-PROJECT = Path(__file__).parents[2]
 MADE = "import fleet; from pathlib import Path; fleet.make_fleet(Path({project!r}), Path.cwd(), 3)"
 DELIVERED = "import fleet; from pathlib import Path; fleet.deliver(Path('examples/landing'), {table!r}, {batch}, 20)"
 ROWS = "select count(*), sum(hash(*)) from lake.{}"

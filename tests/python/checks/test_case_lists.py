@@ -8,15 +8,15 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PROJECT
 from highwater.formats.documents import NAMED_TABLE
 from highwater.formats.formats import FORMATS as FEED_FORMATS
 from highwater.formats.formats import TABLE_IN_RECORDS
 from highwater.formats.readers import READERS as READERS_OF_FORMATS
 from highwater.scaffold.found_columns import IMAGES
+from repository import PROJECT
 
-FORMATS = "test_cases_formats.py::test_"
-DATASTREAM = "test_cases_datastream.py::test_"
+FORMATS = "test_tungsten_arcion_debezium.py::test_"
+DATASTREAM = "test_datastream.py::test_"
 READERS = "test_readers.py::test_"
 COMPACTION = "test_compaction.py::test_"
 EXTRACTION = "test_extract.py::test_"
@@ -26,24 +26,24 @@ CASES = {
     "D10": DATASTREAM + "d10",
     **dict.fromkeys(["D7", "D16", "D17"], "test_article.py::test_d7_d16_d17"),
     "D14": "test_example.py::test_d14",
-    "D14 the same in the comparison": "test_reconcile.py::test_case[D14]",
+    "D14 the same in the comparison": "test_comparison.py::test_case[D14]",
     "D15": "test_reconcile_command.py::test_d15_",
-    "D18": "test_history.py::test_d18",
-    "D18 in a snapshot": "test_snapshot.py::test_d18_",
+    "D18": "test_versions.py::test_d18",
+    "D18 in a snapshot": "test_dbt_snapshot.py::test_d18_",
     **{f"T{n}": f"{FORMATS}tungsten[T{n}" for n in (1, 2, 3, 4, 5, 6, 12, 13, 14, 16, 18)},
     "T7": READERS + "values_of_tungsten[T7 vertica",
     "T8": READERS + "values_of_tungsten[T8 mysql",
     "T9": READERS + "values_of_tungsten[T9 redshift",
     "T10": READERS + "values_of_tungsten[T10 hive",
     "T11": READERS + "values_of_tungsten[T11 vertica",
-    "T11 the comparison sees it": "test_reconcile.py::test_case[T11",
-    "G16 the comparison sees it": "test_reconcile.py::test_case[G16",
+    "T11 the comparison sees it": "test_comparison.py::test_case[T11",
+    "G16 the comparison sees it": "test_comparison.py::test_case[G16",
     "T17": READERS + "t17",
     "T19": WHOLE + "t19",
     "T20": WHOLE + "t20",
     **{f"A{n}": f"{FORMATS}arcion[A{n}" for n in (1, 2, 3, 5, 6, 7, 8, 9, 10, 14, 15, 16, 17)},
     **{f"A{n}": f"{FORMATS}arcion_csv[A{n}]" for n in (11, 12, 13, 18)},
-    "A4": "test_seeds.py::test_a4",
+    "A4": "test_documented_samples.py::test_a4",
     **{f"C{n}": f"{DATASTREAM}live_rows[C{n}" for n in (1, 2, 3, 4, 5, 14, 15, 16)},
     **{f"C{n}": f"{COMPACTION}c{n}_" for n in (6, 8, 9, 10)},
     "C7": "test_example.py::test_a_build_with_nothing_new_writes_no_version",
@@ -96,7 +96,7 @@ def collected():
 
 @pytest.mark.parametrize("case", CASES)
 def test_case_has_a_test(collected, case):
-    assert f"tests/python/{CASES[case]}" in collected
+    assert f"/{CASES[case]}" in collected
 
 
 def test_a_case_whose_test_is_gone_is_noticed(collected):

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from repository import PROJECT
 
-PROJECT = Path(__file__).parents[2]
 CHECKS = PROJECT / "scripts" / "checks"
 sys.path.insert(0, str(CHECKS))
 
@@ -257,6 +257,14 @@ DOC_FAULTS = {
     "argument without type": (
         edit("macros/staging/_staging__macros.yml", "- name: typed\n        type: string\n", "- name: typed\n"),
         "argument typed of change_contract needs a type and a description",
+    ),
+    "page that names a test that is gone": (
+        write("README.md", "`test_gone.py` holds it.\n"),
+        "README.md: names test_gone.py, which is not there",
+    ),
+    "page that names a test in another folder": (
+        write("README.md", "`tests/python/formats/test_values.py` holds it, as test_values.py does.\n"),
+        "README.md: names tests/python/formats/test_values.py, which is not there",
     ),
     "argument of a test": (
         edit("tests/generic/_generic__tests.yml", "- `key` (list[string])", "- `keys` (list[string])"),

@@ -11,7 +11,6 @@ import tracemalloc
 import uuid
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
-from pathlib import Path
 
 import fastavro
 import numpy
@@ -21,6 +20,7 @@ import pytest
 from highwater.formats import readers
 from highwater.formats import records as limits
 from highwater.formats.formats import FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
+from repository import FIXTURES
 
 ARCION = FORMATS["arcion-csv"].dialect
 WITH_HEADER = Dialect(header=True)
@@ -1236,7 +1236,7 @@ def test_a_column_that_cannot_be_read_is_named(monkeypatch):
 
 # --- cases that producers' users met, by their ids
 
-CASES = Path(__file__).parent / "fixtures/cases"
+CASES = FIXTURES / "cases"
 
 
 def of_case(case: str, file: str, format: str = "debezium-json", **options):

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from io import StringIO
 
 import pytest
-from test_histories import Oracle, random_history, written
+from test_random_histories import Oracle, random_history, written
 from workshop import change
 
 pytestmark = pytest.mark.long

@@ -15,9 +15,9 @@ import pytest
 import yaml
 from highwater.catalog.columns import Column
 from highwater.runtime.errors import UsageError
+from repository import PROJECT
 from test_hostile import HOSTILE, LEAK, URLS, VARIABLE
 
-PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
 
 

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
 from highwater.runtime import faults
+from repository import PROJECT
 
 TASK_FAILED = """\
 An error occurred while calling o123.saveAsTable.
@@ -231,7 +231,7 @@ def test_commands_know_their_name_and_a_closed_pipe(lake, monkeypatch):
     from click.testing import CliRunner
     from highwater import cli
 
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(PROJECT)
 
     def failing(error):
         def fail(*_):
@@ -370,7 +370,7 @@ def test_a_feed_that_fails_keeps_no_other_from_landing_but_a_full_disk_does(lake
     from highwater.landing import landing
     from highwater.runtime.errors import UsageError
 
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(PROJECT)
     feeds = dict(list(declared_feeds().items())[:4])
     first, second, third, last = feeds
     errors = {
@@ -452,7 +452,7 @@ def test_a_java_that_cannot_begin_says_so(tmp_path):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "SPARK_"))}
     ended = subprocess.run(
         [sys.executable, "-m", "highwater.cli", "land"],
-        cwd=Path(__file__).parents[2], env={**inherited, **settings, "JAVA_HOME": ""}, capture_output=True, text=True,
+        cwd=PROJECT, env={**inherited, **settings, "JAVA_HOME": ""}, capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode == 2, ended.stderr
     is_one_sentence(ended.stderr.rstrip("\n"))

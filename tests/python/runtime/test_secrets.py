@@ -12,9 +12,9 @@ import pytest
 from fault_points import Commands
 from highwater import cli
 from postgres import PASSWORD, serving
+from repository import PROJECT
 from workshop import environment_of_a_user
 
-PROJECT = Path(__file__).parents[2]
 sys.path.insert(0, str(PROJECT / "scripts/bench"))
 FLEET = "debezium_fleet"
 TABLE, CAPTURED = "fleet_000", "changelog_shop.orders"

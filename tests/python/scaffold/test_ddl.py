@@ -15,10 +15,9 @@ from highwater.landing.deliveries import undeclared
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_tables import add_tables, dialect_of, found_columns
 from highwater.scaffold.ddl import tables_of_ddl
+from repository import PROJECT
 from test_commands import run
 from workshop import copy_empty_project, environment_of_a_user
-
-PROJECT = Path(__file__).parents[2]
 
 # as pg_dump 18 writes them, with psql's own commands
 POSTGRESQL = r"""

@@ -8,8 +8,9 @@ import pytest
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.check import check, fits, holds
+from repository import PROJECT
 from test_commands import run
-from test_found_columns import CONNECT, PROJECT
+from test_found_columns import CONNECT
 from workshop import copy_empty_project
 
 DECLARED = "models/tables/shop/orders.yml"

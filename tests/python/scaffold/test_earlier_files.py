@@ -13,10 +13,9 @@ from highwater.scaffold.add_table import add_table
 from highwater.scaffold.check import check
 from highwater.scaffold.new_fields import _add
 from highwater.scaffold.remove_table import removal_of, remove
+from repository import EARLIER, PROJECT
 from workshop import copy_empty_project, environment_of_a_user
 
-PROJECT = Path(__file__).parents[2]
-EARLIER = Path(__file__).with_name("earlier")
 LOG = Path("models/changes/shop/orders_changes.yml")
 
 

@@ -5,16 +5,14 @@ import os
 import re
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 from highwater.catalog.feeds import declared_feeds, feed_of_settings
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.found_columns import Told, found_in_files
+from repository import PROJECT
 from test_commands import run
 from workshop import copy_empty_project
-
-PROJECT = Path(__file__).parents[2]
 
 
 def found(feed, table):

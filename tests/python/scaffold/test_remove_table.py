@@ -8,9 +8,8 @@ import pytest
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.remove_table import removal_of, remove
+from repository import PROJECT
 from workshop import copy_empty_project, environment_of_a_user
-
-PROJECT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from highwater.spark import java_classes
 from highwater.spark.java_classes import kept_classes
+from repository import PROJECT
 
-PROJECT = Path(__file__).parents[2]
 WHOLE, HALF = b"\xf0\x0b\xab\xa8 classes", bytes(4) + b" classes"
 
 

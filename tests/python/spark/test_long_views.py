@@ -3,12 +3,10 @@
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from repository import PROJECT
 from workshop import environment_of_a_user
-
-PROJECT = Path(__file__).parents[2]
 
 LONG = 300_000
 # what the views of a lake say before and after: letters of any script, and a length that Derby takes as it comes

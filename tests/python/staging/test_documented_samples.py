@@ -1,12 +1,10 @@
 """The producers' own samples, byte for byte as their documentation prints them, landed and built. One build for all."""
 
-from pathlib import Path
-
 import pytest
+from repository import FIXTURES
 
 pytestmark = pytest.mark.long
 
-FIXTURES = Path(__file__).parent / "fixtures"
 SOFTWARE, MICROSOFT = "http://www.continent.com/software", "http://www.microsoft.com"
 
 

@@ -6,11 +6,11 @@ of its own.
 
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
+from repository import FIXTURES
 
-FILES = Path(__file__).parent / "fixtures/cases"
+FILES = FIXTURES / "cases"
 POSTGRES = {"connector": "postgresql"}
 MYSQL = {"connector": "mysql"}
 SQL_WORDS = (

@@ -10,8 +10,8 @@ import re
 from collections import defaultdict
 
 import pytest
-from conftest import PROJECT
 from highwater.upkeep.compact import compact
+from repository import PROJECT
 
 STEPS = 4
 FORMATS_DOC = PROJECT / "docs/formats.md"

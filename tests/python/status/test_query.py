@@ -2,13 +2,13 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 from highwater.runtime.errors import UsageError
 from highwater.status.query import _paths_as_tables, show, show_table
 from highwater.status.reads_only import REACHING_OUT
 from pyspark.errors import AnalysisException
+from repository import PROJECT
 
 LEAK = "Geheim123xyz"
 # each of them, in the words that the sentence must have; {here} is a folder of the test
@@ -232,7 +232,7 @@ def test_values_and_names_do_not_speak_to_the_terminal(workshop, capsys):
 
 
 def test_the_pages_say_that_it_is_no_sandbox():
-    assert "not a sandbox" in (Path(__file__).parents[2] / "docs/commands.md").read_text()
+    assert "not a sandbox" in (PROJECT / "docs/commands.md").read_text()
 
 
 @pytest.mark.parametrize("columns, is_upright", [(19, False), (20, False), (21, True), (60, True)])

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from repository import PROJECT
 from test_places import state
 from workshop import environment_of_a_user
 
-PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs/backup.md").read_text()
 MADE = """
 import fleet

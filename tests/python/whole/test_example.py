@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from highwater.builds import last_build
 from pyspark.sql import Row
+from repository import PROJECT
 
 
 def test_the_experiment_ends_in_188_rows(workshop):
@@ -236,11 +237,10 @@ def test_records_of_other_tables_are_in_raw(examples, workshop):
 
 
 def test_the_examples_come_out_the_same_every_time(tmp_path):
-    project = Path(__file__).parents[2]
-    subprocess.run([sys.executable, project / "scripts/examples/generate.py"], cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, PROJECT / "scripts/examples/generate.py"], cwd=tmp_path, check=True)
     written, shipped = (
         {path.relative_to(folder): path.read_bytes() for path in folder.glob("examples/**/*.*")}
-        for folder in (tmp_path, project)
+        for folder in (tmp_path, PROJECT)
     )
     assert written == shipped
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from fault_points import KINDS, Commands, Faults, calls_of
 from highwater.catalog.rendering import render
+from repository import PROJECT
 from workshop import change, copy_project, environment_of_a_user, never_due
 
-PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
 TRACE = re.compile(r"Traceback \(most recent|^\s+at [\w.$]+\(|Logging error|File \".*\", line \d+", re.MULTILINE)
 REASON = {

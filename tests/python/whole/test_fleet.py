@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from fleet_of import PER_TABLE
+from repository import PROJECT
 from workshop import environment_of_a_user
 
 pytestmark = pytest.mark.soak
 
-PROJECT = Path(__file__).parents[2]
 FEW, MANY = 20, 200
 # Spark has 16 threads for subqueries, and one that waits for another keeps its thread
 SUBQUERIES = 6

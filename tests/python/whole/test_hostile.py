@@ -25,6 +25,7 @@ from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import UNPRINTABLE, ShownStream, in_shell, printable
 from highwater.spark import dbt
 from jinja2 import Environment
+from repository import PROJECT
 from workshop import change
 
 LEAK = "Geheim123xyz"
@@ -137,7 +138,7 @@ def test_what_any_command_prints_is_shown_on_a_terminal_and_exact_in_a_pipe():
 
 
 def test_columns_of_a_database_are_declared_under_their_names(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(PROJECT)
     found = parse_columns(as_typed((name, "decimal(10,2)") for name in HOSTILE))
     assert [(column.field, column.data_type) for column in found] == [(name, "decimal(10,2)") for name in HOSTILE]
     for name in HOSTILE:

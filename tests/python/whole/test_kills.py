@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from repository import PROJECT
 from workshop import copy_project
 
-PROJECT = Path(__file__).parents[2]
 HIGHWATER = [sys.executable, "-m", "highwater.cli"]
 
 

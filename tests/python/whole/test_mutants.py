@@ -10,7 +10,7 @@ import contextlib
 import pytest
 from producers import PRODUCERS
 from test_every_format import declare, run
-from test_histories import run_histories
+from test_random_histories import run_histories
 
 MERGE, STAGING = "macros/merge", "macros/staging"
 
@@ -171,7 +171,7 @@ PARTIAL_IMAGES = {
         "and false",
     ),
 }
-# what these do shows only where the cases by id look (test_cases_formats.py)
+# what these do shows only where the cases by id look (test_tungsten_arcion_debezium.py)
 NOTICED_BY_CASES = {
     "values from before a delete shine through": "test_a_rebuild_gives_the_same_rows",
     "places count copies": "test_t14_a_copy_stands_where_its_original_does",

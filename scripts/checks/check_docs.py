@@ -1,5 +1,7 @@
 """Check that models, seeds, snapshots, sources, macros and generic tests are described, with columns and arguments.
 
+Check too that the tests which pages name are there.
+
 Run in the project's folder. Prints a line per finding and exits with 1 when there is one.
 """
 
@@ -13,6 +15,7 @@ from definitions import definitions, entries
 STAGING = Path("macros/staging")
 # models whose columns are listed; those of the other layers are the table's own, and what docs.md describes
 LISTED = ("marts", "operations", "publications")
+TEST_MODULE = re.compile(r"(?:[\w.]+/)*\btest_\w+\.py\b")
 TEST_ARGUMENT = re.compile(r"^\s*- `(\w+)` \([^)]+\): *\S", re.MULTILINE)
 
 
@@ -25,6 +28,7 @@ def findings(project: Path) -> list[str]:
         *_columns_of_layers(project),
         *_columns_of_marts(project),
         *_macros(project),
+        *_named_tests(project),
     ]
     return [f"{path.relative_to(project)}: {problem}" for path, problem in found]
 
@@ -148,6 +152,15 @@ def _arguments(path, name, entry, definition):
     for argument in entry.get("arguments") or []:
         if _is_empty(argument) or not argument.get("type"):
             yield path, f"argument {argument['name']} of {name} needs a type and a description; write them."
+
+
+def _named_tests(project):
+    """A page names a test module by its path, or by its file's name alone, whatever folder it is in."""
+    there = {path.relative_to(project).as_posix() for path in project.glob("tests/python/**/test_*.py")}
+    there |= {Path(path).name for path in there}
+    for page in sorted([*project.glob("*.md"), *project.glob("docs/**/*.md")]):
+        for name in sorted({*TEST_MODULE.findall(page.read_text())} - there):
+            yield page, f"names {name}, which is not there; correct its name or folder."
 
 
 if __name__ == "__main__":

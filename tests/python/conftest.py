@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2]
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+# what tests share is here, and some of it in other tests
+sys.path[:0] = [str(HERE), *(str(folder) for folder in sorted({path.parent for path in HERE.glob("*/test_*.py")}))]
 
 
 def pytest_addoption(parser):
@@ -67,6 +68,7 @@ def workshop(request, tmp_path_factory):
 
     The other examples are built, and compared with their exports, by `make build`; here by `make soak`.
     """
+    from repository import PROJECT
     from workshop import Workshop
 
     folder = tmp_path_factory.mktemp("workshop") / "project"

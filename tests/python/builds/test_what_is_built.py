@@ -1,0 +1,272 @@
+"""A build costs nothing for tables of which nothing has landed, and its rows are those of a build of everything."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fault_points import Commands
+from highwater.builds import last_build
+from highwater.catalog.feeds import Feed
+from highwater.formats.formats import ReadOptions
+from highwater.spark import dbt, untold
+from repository import PROJECT
+from workshop import environment_of_a_user
+
+MADE = "import fleet; from pathlib import Path; fleet.make_fleet(Path({project!r}), Path.cwd(), 3)"
+DELIVERED = "import fleet; from pathlib import Path; fleet.deliver(Path('examples/landing'), {table!r}, {batch}, 20)"
+ROWS = "select count(*), sum(hash(*)) from lake.{}"
+FLEET = "debezium_fleet"
+
+
+class Rows:
+    """A session that has these rows for every question, and keeps the questions."""
+
+    def __init__(self, *names):
+        self.names, self.asked = names, []
+
+    def sql(self, text):
+        self.asked.append(text)
+        return self
+
+    def collect(self):
+        from pyspark.sql import Row
+
+        return [Row(source_table=name) for name in self.names]
+
+
+def feed(name: str, role: str = "changes", **source_tables) -> dict[str, Feed]:
+    options = ReadOptions("debezium-json")
+    return {name: Feed(name, role, ("orders", "lines"), "folder", options, source_tables=source_tables)}
+
+
+@pytest.mark.parametrize(
+    ("given", "selected"),
+    [
+        (["--select", "+orders+", "lines"], [["+orders+", "lines"]]),
+        (["--threads", "2", "-s", "+orders+", "--exclude", "lines"], [["+orders+"]]),
+        (["--models=+orders+", "--vars={audit: true}"], [["+orders+"]]),
+        (["--exclude", "orders"], []),
+        ([], []),
+    ],
+)
+def test_a_selection_has_the_ledger_and_the_lists(given, selected):
+    """Of dbt's own command line, which is asked what it makes of the arguments."""
+    from dbt.cli.main import cli
+
+    arguments = last_build.with_operations(given)
+    made = cli.commands["build"].make_context("build", [*arguments])
+    before = cli.commands["build"].make_context("build", [*given])
+    others = {name: value for name, value in made.params.items() if name not in ("select", "models")}
+    assert others == {name: value for name, value in before.params.items() if name not in ("select", "models")}
+    found = [[*made.params[name]] for name in ("select", "models") if made.params[name]]
+    assert found == [[*last_build.OPERATIONS, *names] for names in selected]
+
+
+def test_what_has_landed_since_a_build():
+    record = {"landings": {"shop": [3, 30]}}
+    spark = Rows("Order Lines", "undeclared", None)
+    declared = feed("shop", lines="Order Lines")
+    assert last_build.news(spark, declared, record, {"shop": (3, 30)}) == {} and spark.asked == []
+    assert last_build.news(spark, declared, record, {"shop": (5, 50)}) == {"shop": ["lines"]}
+    assert spark.asked[-1].endswith("from raw.shop where landing_batch > 3")
+    # a feed that landed for the first time
+    assert last_build.news(spark, declared, {"landings": {}}, {"shop": (1, 10)}) == {"shop": ["lines"]}
+    # raw went back, or the same number came again
+    assert last_build.news(spark, declared, record, {"shop": (2, 20)}) is None
+    assert last_build.news(spark, declared, record, {"shop": (3, 31)}) is None
+    # an export that has no rows is one of an empty table
+    exports = feed("shop", role="export")
+    assert last_build.news(Rows(None), exports, record, {"shop": (4, 40)}) == {"shop": ["orders", "lines"]}
+
+
+def test_what_dbt_is_told_to_select():
+    told = last_build.selection({"shop": ["orders", "order.*"], "store": []})
+    assert told == ["--select", "source:shop.orders+", "source:shop+", "unassigned_records"]
+
+
+def test_what_is_to_be_told_stays_until_it_was(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
+    monkeypatch.setenv("HIGHWATER_PROJECT", "changed")
+    monkeypatch.chdir(tmp_path)
+    assert untold.untold("fields") == {} and not (tmp_path / "untold.json").exists()
+    untold.note(fields={"orders shop": 3, "lines shop": 0}, rejected={"orders": 7, "removed": 2})
+    # a second build is killed too; what was there first counts, unless something went back
+    untold.note(fields={"orders shop": 5, "lines shop": 1}, rejected={"orders": 6})
+    assert untold.untold("fields") == {"orders shop": 3, "lines shop": 0}
+    untold.told("fields", ["orders shop", "other"])
+    assert untold.untold("fields") == {"lines shop": 0}
+    (tmp_path / "models/changes/shop").mkdir(parents=True)
+    (tmp_path / "models/changes/shop/orders_changes.sql").touch()
+    dbt.begin(is_same=False, tells_rejected=True)
+    assert dbt.appended == {"orders": 6}
+    dbt.begin(is_same=False)
+    assert dbt.appended == {}
+    untold.told("rejected")
+    untold.told("fields")
+    assert untold.untold("fields") == untold.untold("rejected") == {}
+    (tmp_path / "untold.json").write_text('{"fields": [')
+    assert untold.untold("fields") == {}
+
+
+class Fleet:
+    """A project of three tables, and a process that runs the commands."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.tables = folder, [f"fleet_{number:03}" for number in range(3)]
+        paths = [str(PROJECT / "scripts"), str(PROJECT / "scripts/bench")]
+        self.environment = environment_of_a_user() | {
+            "PYTHONPATH": os.pathsep.join(paths), "HIGHWATER_SHOWN": str(folder / "shown"),
+        }  # fmt: skip
+        self.python(MADE.format(project=str(PROJECT)))
+        self.commands = Commands(folder, self.environment)
+
+    def python(self, code: str):
+        """Run Python in the project."""
+        subprocess.run([sys.executable, "-c", code], cwd=self.folder, env=self.environment, check=True)
+
+    def deliver(self, table: str, batch: int):
+        """Deliver a batch of one table."""
+        self.python(DELIVERED.format(table=table, batch=batch))
+
+    def build(self, *command: str) -> tuple[str, list[str]]:
+        """Build; return what was said, and the tables of which dbt ran anything."""
+        results = self.folder / "target/run_results.json"
+        results.unlink(missing_ok=True)
+        code, said = self.commands.run(*(command or ["build"]))
+        assert code == 0, said[-3000:]
+        ran = (
+            " ".join(row["unique_id"] for row in json.loads(results.read_text())["results"]) if results.exists() else ""
+        )
+        return said, [table for table in self.tables if f"{table}_changes" in ran]
+
+    def statements(self) -> list[str]:
+        """Build; return what was sent to Spark for it."""
+        code, seen = self.commands.run("statements", "build")
+        assert code == 0, seen[-3000:]
+        return json.loads(seen)
+
+    def rows(self) -> list:
+        """What all tables and the ledger hold."""
+        return [self.commands.rows(ROWS.format(name)) for name in [*self.tables, "ledger", "unassigned_records"]]
+
+    def lines(self, said: str) -> list[str]:
+        """The lines of the summary that count the rows of a table."""
+        return [line for line in said.splitlines() if line.startswith("  fleet_") and "rows now" in line]
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    fleet = Fleet(tmp_path_factory.mktemp("fleet"))
+    for table in fleet.tables:
+        fleet.deliver(table, 0)
+    _, ran = fleet.build()
+    assert ran == fleet.tables
+    yield fleet
+    fleet.commands.end()
+
+
+@pytest.mark.long
+def test_only_tables_with_news_are_built(fleet):
+    said, ran = fleet.build()
+    assert ran == [] and "Nothing has landed" in said
+    first, second, third = fleet.tables
+    fleet.deliver(second, 1)
+    said, ran = fleet.build()
+    assert ran == [second] and "Something has landed for 1 of 3 declared tables" in said
+    # a line a table in place of dbt's log, which is there when asked for
+    assert re.search(rf"^{second}: staging [\d.]+ s, log [\d.]+ s, base [\d.]+ s, view [\d.]+ s$", said, re.M)
+    assert re.search(r"^\d+ models built, \d+ tests passed, in \d+ s$", said, re.M)
+    assert "OK created" not in said and "\x1b" not in said and len(said.splitlines()) < 40
+    narrow, lines = fleet.rows(), fleet.lines(said)
+    assert len(lines) == 3
+    # the same as a build of everything, which is what it is compared with
+    said, ran = fleet.build("dbt", "build")
+    assert ran == fleet.tables and fleet.rows() == narrow
+    said, ran = fleet.build()
+    assert ran == fleet.tables, "another command has built"
+    assert fleet.lines(said) == lines and fleet.rows() == narrow
+    assert fleet.commands.rows("select sum(read) from lake.ledger") == [[80]]
+    # records of a table that nobody has declared
+    (fleet.folder / "examples/landing" / FLEET / first / "other.json").write_text(
+        (fleet.folder / "examples/landing" / FLEET / first / "0000.json").read_text().replace(first, "undeclared")
+    )
+    before = fleet.rows()
+    said, ran = fleet.build()
+    assert fleet.rows()[:3] == before[:3]
+    # a table that is not there any more is made again
+    fleet.commands.rows(f"drop table lake.{third}_merged")
+    said, ran = fleet.build()
+    assert ran == fleet.tables and fleet.rows()[:3] == before[:3]
+
+
+@pytest.mark.long
+def test_a_build_of_one_table_has_its_ledger(fleet):
+    first, _, third = fleet.tables
+    fleet.build()
+    fleet.deliver(first, 5)
+    fleet.deliver(third, 5)
+    read = "select table_name, sum(read) from lake.ledger group by 1 order by 1"
+    before = fleet.commands.rows(read)
+    _, ran = fleet.build("build", "--select", f"+{third}+")
+    assert ran == [third]
+    # the other one waits for a build of its own
+    assert fleet.commands.rows(read) == [[name, rows + 20 * (name == third)] for name, rows in before]
+    assert fleet.build()[1] == fleet.tables
+    assert fleet.commands.rows(read) == [[name, rows + 20 * (name in (first, third))] for name, rows in before]
+
+
+# a table that changed, beside its tests and what does nothing: what dbt sends for itself is counted too
+BUDGET = {"_changes": 9, "_merged": 4, "": 3, "summary": 1}
+
+
+@pytest.mark.long
+def test_statements_are_counted(fleet):
+    """A table that changed costs so many, one that did not none, and a build with nothing new none at all."""
+    first, second, third = fleet.tables
+    fleet.build()
+    assert fleet.statements() == []
+    fleet.deliver(second, 7)
+    seen = fleet.statements()
+    # landing asks every log that has changed since it asked last
+    assert not [text for text in seen if (first in text or third in text) and "node_id" in text]
+    spent = Counter()
+    for text in seen:
+        node = re.search(r'"node_id": "(\w+)\.\w+\.(\w+)', text)
+        # one statement about all tables is none of a table's
+        if second not in text or first in text or re.search(r"\*/\s*select '[^']*'\s*$", text):
+            continue
+        if node is None:
+            spent["summary"] += 1
+        elif node[1] == "model" and second in node[2]:
+            spent[node[2].partition(second)[2]] += 1
+    assert dict(spent) == BUDGET
+
+
+@pytest.mark.soak
+def test_a_build_that_failed_is_followed_by_one_of_everything(fleet):
+    first, second, third = fleet.tables
+    fleet.build()
+    fleet.deliver(third, 2)
+    (model,) = [path for path in fleet.folder.glob(f"models/**/{third}.sql")]
+    text = model.read_text()
+    model.write_text("select * from nowhere.at_all")
+    code, said = fleet.commands.run("build")
+    assert code == 1, said[-2000:]
+    model.write_text(text)
+    _, ran = fleet.build()
+    assert ran == fleet.tables
+    fleet.deliver(first, 3)
+    fleet.deliver(second, 3)
+    _, ran = fleet.build()
+    assert ran == [first, second]
+    # what changes in the project changes what is built
+    path = fleet.folder / "dbt_project.yml"
+    path.write_text(path.read_text() + "\n# another\n")
+    _, ran = fleet.build()
+    assert ran == fleet.tables
+    assert fleet.build()[1] == []

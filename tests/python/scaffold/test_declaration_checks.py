@@ -1,0 +1,190 @@
+"""`highwater check`: each thing that can be wrong with a declaration is found, at its line, without Spark."""
+
+import json
+import sys
+from decimal import Decimal
+
+import pytest
+from highwater.runtime.errors import UsageError
+from highwater.scaffold.add_table import add_table
+from highwater.scaffold.check import check, fits, holds
+from repository import PROJECT
+from test_commands import run
+from test_found_columns import CONNECT
+from workshop import copy_empty_project
+
+DECLARED = "models/tables/shop/orders.yml"
+TOLD = "the schema and 1 record of debezium_shop"
+ROW = {"id": 1, "total": "AQ==", "at": 5, "open": True}
+COLUMNS = [column for column in CONNECT if column["field"] in ROW]
+
+
+def deliver(project, row=ROW, columns=COLUMNS):
+    schema = {"fields": [{"field": name, "type": "struct", "fields": columns} for name in ("before", "after")]}
+    record = {"schema": schema, "payload": {"op": "c", "before": None, "after": row, "source": {}}}
+    path = project / "landing/debezium_shop/orders/a.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record))
+
+
+def deliver_plain(project, *tables):
+    """Records without a schema, of some tables."""
+    row = ROW | {"id": 300}
+    records = [{"op": "c", "after": row, "source": {"table": name}} for name in tables or ["orders"]]
+    (project / "landing/debezium_shop/orders/a.json").write_text("\n".join(map(json.dumps, records)))
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    copy_empty_project(PROJECT, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HIGHWATER_LANDING", "landing")
+    columns = "total:decimal(12,2),at:timestamp_ntz[micros],open:boolean"
+    add_table("debezium_shop.orders", "id:bigint", columns, "debezium-json", {"connector": "postgresql"}, history=True)
+    deliver(tmp_path)
+    return tmp_path
+
+
+def edit(old, new, path=DECLARED):
+    def plant(project):
+        text = (project / path).read_text()
+        assert old in text
+        (project / path).write_text(text.replace(old, new, 1))
+
+    return plant
+
+
+def remove(path):
+    return lambda project: (project / path).unlink()
+
+
+ERRORS = {
+    "an unknown type": (
+        edit('"decimal(12,2)"', '"decimal(12,2,1)"'),
+        f"{DECLARED}:13: column 'total' has the unknown type",
+    ),
+    "a unit where none may be": (
+        edit("data_type: bigint}", "data_type: bigint, config: {meta: {unit: millis}}}"),
+        f"{DECLARED}:12: column 'id' has the unit 'millis', which only",
+    ),
+    "a field twice": (
+        edit("{name: open, data_type", "{name: at, data_type"),
+        f"{DECLARED}:15: column 'at' is declared in line 14 already",
+    ),
+    "a key that is no column": (
+        edit("key: [id]", "key: [idd]"),
+        f"{DECLARED}:6: the key names 'idd', which is no column.",
+    ),
+    "no key": (edit("key: [id]", "keys: [id]"), f"{DECLARED}:2: declares no key"),
+    "a model that is gone": (
+        remove("models/merged/shop/orders_merged.sql"),
+        f"{DECLARED}:2: the model orders_merged is not there",
+    ),
+    "a model that nothing describes": (
+        edit("- name: orders_merged", "- name: orders_merge"),
+        f"{DECLARED}:2: nothing describes the model orders_merged",
+    ),
+    "no YAML": (edit("columns: &columns", "columns: &columns ["), f"{DECLARED}:12: is not YAML: "),
+    "a log that nothing describes": (
+        edit("- name: orders_changes", "- title: orders_changes"),
+        f"{DECLARED}:1: does not describe orders_changes with its columns.",
+    ),
+    "a list of tables that is old": (
+        edit("'orders'", "'order'", "macros/operations/logged_tables.sql"),
+        "macros/operations/logged_tables.sql:1: is not what the models say",
+    ),
+}
+WARNINGS = {
+    "a type that numbers do not fit": (
+        lambda project: (
+            edit("{name: id, data_type: bigint}", "{name: id, data_type: tinyint}")(project),
+            deliver_plain(project),
+        ),
+        f"{DECLARED}:12: warning: column id is tinyint, and 1 record of debezium_shop has what does not fit, 300 for",
+    ),
+    "records of several tables in one folder": (
+        lambda project: deliver_plain(project, "orders", "others"),
+        f"{DECLARED}:11: warning: debezium_shop: its records name several tables (orders, others), and the folder",
+    ),
+    "a field that is not declared": (
+        lambda project: deliver(project, ROW | {"note": "x"}),
+        f"{DECLARED}:11: warning: 1 record of debezium_shop has the field 'note', which is not declared;",
+    ),
+    "a field in other letters": (
+        edit("{name: open, data_type: boolean}", "{name: open, data_type: boolean, config: {meta: {field: Open}}}"),
+        f"{DECLARED}:15: warning: 1 record of debezium_shop has the field 'open', which is not declared; "
+        "the column open is declared for 'Open': give it config: {meta: {field: open}}.",
+    ),
+    "a field that is gone": (
+        lambda project: deliver(project, {"id": 1}, [column for column in COLUMNS if column["field"] != "open"]),
+        f"{DECLARED}:15: warning: column open: {TOLD} have no field 'open';",
+    ),
+    "a type that is too narrow": (
+        edit('"decimal(12,2)"', '"decimal(9,2)"'),
+        f"{DECLARED}:13: warning: column total is decimal(9,2), and the schema of debezium_shop says decimal(12,2)",
+    ),
+}
+
+
+def test_nothing_is_found_where_nothing_is_wrong(project):
+    assert [*check()] == [*check("orders")] == []
+    result = run("check", cwd=project)
+    assert (result.returncode, result.stdout) == (0, "Nothing is wrong with the declarations.\n"), result.stderr
+
+
+@pytest.mark.parametrize("fault", ERRORS | WARNINGS)
+def test_a_planted_fault_is_found_at_its_line(fault, project):
+    plant, expected = (ERRORS | WARNINGS)[fault]
+    plant(project)
+    found = [*check()]
+    assert [str(each)[: len(expected)] for each in found] == [expected], list(map(str, found))
+    assert found[0].is_error == (fault in ERRORS)
+
+
+def test_errors_fail_and_warnings_do_not(project):
+    WARNINGS["a type that is too narrow"][0](project)
+    result = run("check", "orders", cwd=project)
+    assert result.returncode == 0 and result.stdout.endswith("\n1 warnings.\n"), result.stderr
+    ERRORS["a key that is no column"][0](project)
+    result = run("check", "orders", cwd=project)
+    assert result.returncode == 1 and result.stdout.count("\n") == 2, result.stdout
+    assert result.stderr == "highwater: 1 of the 2 findings must be repaired before a build.\n"
+    with pytest.raises(UsageError, match="there is no table 'other'; tables are: orders"):
+        [*check("other")]
+
+
+def test_the_examples_have_nothing_wrong_and_no_spark_is_started(monkeypatch):
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setenv("HIGHWATER_LANDING", "examples/landing")
+    imported = set(sys.modules)
+    assert [str(each) for each in check() if each.is_error] == []
+    assert not {name for name in set(sys.modules) - imported if name.startswith("pyspark.sql")}
+
+
+@pytest.mark.parametrize(
+    "declared, told, is_held",
+    [
+        ("string", "decimal(9,2)", True), ("bigint", "int", True), ("int", "bigint", False),
+        ("date", "timestamp", False),
+        ("decimal(10,0)", "int", True), ("decimal(9,0)", "int", False), ("decimal(12,2)", "decimal(12,3)", False),
+        ("decimal(14,3)", "decimal(12,2)", True), ("double", "float", True), ("float", "double", False),
+        ("timestamp", "timestamp_ntz", True), ("timestamp_ntz", "date", True), ("boolean", "int", False),
+    ],
+)  # fmt: skip
+def test_what_a_type_holds(declared, told, is_held):
+    assert holds(declared, told) == is_held
+
+
+@pytest.mark.parametrize(
+    "value, declared, is_held",
+    [
+        (127, "tinyint", True), (128, "tinyint", False), (-129, "tinyint", False), (2**63, "bigint", False),
+        (Decimal("1.5"), "int", False), (Decimal("1.0"), "int", True), (Decimal("999.99"), "decimal(5,2)", True),
+        (Decimal("9.999"), "decimal(5,2)", False), (1000, "decimal(5,2)", False),
+        (Decimal("1E+999999"), "int", False), (10**40, "decimal(38,0)", False), (Decimal("0.00"), "int", True),
+        (Decimal("1." + "0" * 50), "int", True), ("x", "int", True), (True, "int", True),
+        (5, "date", True), (None, "int", True),
+    ],
+)  # fmt: skip
+def test_what_fits_a_type(value, declared, is_held):
+    assert fits(value, declared) == is_held

@@ -1,0 +1,262 @@
+"""Columns that delivered files tell, of every family of formats: from their schema, else from their values."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+
+import pytest
+from highwater.catalog.feeds import declared_feeds, feed_of_settings
+from highwater.runtime.errors import UsageError
+from highwater.scaffold.found_columns import Told, found_in_files
+from repository import PROJECT
+from test_commands import run
+from workshop import copy_empty_project
+
+
+def found(feed, table):
+    columns, notes, _ = found_in_files(feed, table)
+    return {c.field: c.data_type + (f"[{c.unit}]" if c.unit else "") for c in columns.columns}, columns.key, notes
+
+
+def delivered(tmp_path, monkeypatch, format, files, **settings):
+    """Deliver files of a table `t`, and return their feed."""
+    monkeypatch.setenv("HIGHWATER_LANDING", str(tmp_path))
+    for number, (name, content) in enumerate(files.items()):
+        path = tmp_path / "feed_t/t" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        os.utime(path, (number, number))
+    return feed_of_settings("test", "feed_t", {"format": format, **settings}, {"t": "t"})
+
+
+@pytest.mark.parametrize(
+    "feed, table, types, key",
+    [
+        (
+            "datastream_hr",
+            "employees",
+            "employee_id bigint, name string, salary decimal(20,4), hired_on date, badge binary, is_active boolean, "
+            "rating double, starts_at string, phones string, seen_at timestamp, updated_at timestamp",
+            ["employee_id"],
+        ),
+        (
+            "dms_stock",
+            "stock_levels",
+            "warehouse string, sku string, quantity bigint, price decimal(12,2), is_open boolean, picture binary, "
+            "counted_at timestamp_ntz, volume double",
+            [],
+        ),
+        (
+            "datastream_crm",
+            "contacts",
+            "id bigint, name string, credit string, photo string, born_on timestamp_ntz, seen_at timestamp_ntz",
+            ["id"],
+        ),
+        ("arcion_tpch", "region", "r_comment string, r_name string, r_regionkey string", []),
+    ],
+)
+def test_the_examples_tell_their_columns(feed, table, types, key, monkeypatch):
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setenv("HIGHWATER_LANDING", "examples/landing")
+    assert found(declared_feeds()[feed], table)[:2] == (dict(each.split() for each in types.split(", ")), key)
+
+
+def column(name, kind, semantic=None, **parameters):
+    told = {"field": name, "type": kind, "optional": True}
+    return (
+        told
+        | ({"name": semantic, "version": 1} if semantic else {})
+        | ({"parameters": parameters} if parameters else {})
+    )
+
+
+CONNECT = [
+    column("id", "int64"),
+    column("total", "bytes", "org.apache.kafka.connect.data.Decimal", scale="2", **{"connect.decimal.precision": "12"}),
+    column("loose", "struct", "io.debezium.data.VariableScaleDecimal"),
+    column("at", "int64", "io.debezium.time.MicroTimestamp"),
+    column("seen", "string", "io.debezium.time.ZonedTimestamp"),
+    column("day", "int32", "io.debezium.time.Date"),
+    column("hour", "int64", "io.debezium.time.MicroTime"),
+    column("what", "string", "io.debezium.data.Json"),
+    column("photo", "bytes"),
+    column("tags", "array"),
+    column("open", "boolean"),
+    column("small", "int16"),
+]
+OF_CONNECT = {
+    "id": "bigint", "total": "decimal(12,2)", "loose": "string", "at": "timestamp_ntz[micros]", "seen": "timestamp",
+    "day": "date", "hour": "string", "what": "string", "photo": "binary", "tags": "string", "open": "boolean",
+    "small": "smallint",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["envelope", "flattened"])
+def test_a_schema_of_connect_tells_types_and_units(form, tmp_path, monkeypatch):
+    row = {"id": 1, "total": "AQ==", "at": 5, "day": 3}
+    if form == "envelope":
+        schema = {"fields": [{"field": name, "type": "struct", "fields": CONNECT} for name in ("before", "after")]}
+        payload = {"op": "c", "before": None, "after": row, "source": {"table": "t"}}
+    else:
+        schema, payload = {"fields": [*CONNECT, column("__op", "string")]}, row | {"__op": "c", "__deleted": "false"}
+    text = json.dumps({"schema": schema, "payload": payload})
+    feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": text}, connector="postgresql", form=form)
+    assert found(feed, "t") == (OF_CONNECT, [], [])
+
+
+SEEN = {
+    "whole": ([1, -2, None], "bigint", None),
+    "large": ([2**63, 1], "decimal(38,0)", "at most 0 digits"),
+    "larger": ([10**40], "string", "more than a decimal holds"),
+    "part": ([1, 2.25, 3.5], "decimal(38,2)", "at most 2 digits"),
+    "yes": ([True, False], "boolean", None),
+    "mixed": ([1, "a"], "string", "values of several kinds"),
+    "midnight": (["2026-01-02T00:00:00.000", "2026-01-03T00:00:00.000"], "timestamp_ntz", "it may be a date"),
+    "day": (["2026-01-02"], "date", None),
+    "local": (["2026-01-02T03:04:05.123", "2026-01-02 03:04"], "timestamp_ntz", None),
+    "moment": (["2026-01-02T03:04:05Z", "2026-01-02T03:04:05+02:00"], "timestamp", None),
+    "half a moment": (["2026-01-02T03:04:05Z", "2026-01-02"], "string", None),
+    "text of numbers": (["1.00", "2"], "string", "numbers as texts"),
+    "zeros": (["007"], "string", None),
+    "list": ([[1]], "string", None),
+    "nothing": ([None], "string", "no value in these records"),
+}
+
+
+def test_values_tell_a_type_that_holds_all_of_them(tmp_path, monkeypatch):
+    lines = []
+    for number in range(3):
+        row = {name: values[number] for name, (values, _, _) in SEEN.items() if number < len(values)}
+        lines.append(json.dumps(row | {"datastream_metadata": {"change_type": "INSERT"}}))
+    types, key, notes = found(delivered(tmp_path, monkeypatch, "datastream-json", {"a.json": "\n".join(lines)}), "t")
+    assert types == {name: told for name, (_, told, _) in SEEN.items()} and key == []
+    for name, (_, _, words) in SEEN.items():
+        about = [note for note in notes if note.startswith(f"{name} ")]
+        assert (words in about[0]) if words else about == [], (name, about)
+
+
+def test_headers_tell_names_and_what_dms_puts_beside_them_is_no_column(tmp_path, monkeypatch):
+    text = "Op,at,id,op,price,code\nI,2026-01-01 00:00:00,1,x,1.50,007\nU,2026-01-01 00:00:00,2,y,2,1\n"
+    feed = delivered(tmp_path, monkeypatch, "dms-csv", {"a.csv": text}, header=True, timestamp_column="at")
+    types, _, notes = found(feed, "t")
+    assert types == {"id": "bigint", "op": "string", "price": "decimal(38,2)", "code": "string"}
+    assert notes == ["price has at most 2 digits behind the point in these records; the source may have more"]
+
+
+def test_the_newest_files_come_first_and_damaged_ones_are_left_to_landing(tmp_path, monkeypatch):
+    def line(**row):
+        return json.dumps(row | {"datastream_metadata": {}}) + "\n"
+
+    files = {"a.json": line(old=1), "b.json.gz": b"no gzip", "c.json": line(new=1) * 1000 + "{ no json\n"}
+    feed = delivered(tmp_path, monkeypatch, "datastream-json", files)
+    assert found(feed, "t")[0] == {"new": "bigint"}
+    (tmp_path / "feed_t/t/c.json").write_text(line(new=1) + "{ no json\n")
+    os.utime(tmp_path / "feed_t/t/c.json", (9, 9))
+    assert list(found(feed, "t")[0]) == ["new", "old"]
+
+
+HOSTILE = [
+    "[1]", '"text"', "{}", '{"op": "c", "after": 5}', '{"op": "c", "after": [], "source": "x"}',
+    "[" * 3000 + "]" * 3000,
+    '{"schema": 5, "payload": {"op": "c", "after": {"id": 1}}}',
+    '{"schema": {"fields": [1, {"field": 2}, {"field": "after", "type": "struct", "fields": "none"}]}, '
+    '"payload": {"op": "c"}}',
+    '{"schema": {"fields": [{"field": "after", "type": "struct", "fields": [{"field": "odd", "type": [], "name": 7}, '
+    '{"field": "n", "name": "org.apache.kafka.connect.data.Decimal", "parameters": "?"}, {"field": "m", "name": '
+    '"org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "x"}}]}]}, '
+    '"payload": {"op": "c", "after": {"id": 2}}}',
+    '{"op": "c", "after": {"": 1, "a\\u0000b": 2, "{{ 1/0 }}": 3, "' + "n" * 300 + '": 4}, "source": {}}',
+    '{"op": "c", "after": {"id": NaN}, "source": {}}',
+]  # fmt: skip
+
+
+def test_hostile_records_tell_what_they_can_and_break_nothing(tmp_path, monkeypatch):
+    feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": "\n".join(HOSTILE)}, connector="mysql")
+    types, key, notes = found(feed, "t")
+    assert types["id"] == "bigint" and types["{{ 1/0 }}"] == "bigint" and types["odd"] == types["m"] == "string"
+    assert types["n"] == "decimal(38,0)" and not key and not {"", "a\x00b", "n" * 300} & types.keys()
+    assert sum("is left in raw" in note for note in notes) == 3 and not re.search(r"[\x00-\x1f]", "".join(notes))
+
+
+@pytest.mark.parametrize(
+    "format, files, settings, words",
+    [
+        (
+            "dms-csv",
+            {"a.csv": "I,1,x\n"},
+            {},
+            "its files do not name them. Take them from the database's DDL with --ddl FILE",
+        ),
+        ("datastream-json", {}, {}, "no record of it is delivered yet"),
+        ("changelog", {}, {}, "highwater extract feed_t.t --enable declares a table"),
+    ],
+)
+def test_what_tells_nothing_is_a_sentence(format, files, settings, words, tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=words):
+        found_in_files(delivered(tmp_path, monkeypatch, format, files, **settings), "t")
+
+
+def test_add_table_takes_what_files_tell_and_asks_for_the_rest(tmp_path, monkeypatch):
+    copy_empty_project(PROJECT, tmp_path)
+    for feed in ("datastream_hr", "datastream_user1"):
+        shutil.copytree(PROJECT / "examples/landing" / feed, tmp_path / "landing" / feed)
+    new = ["--format", "datastream-avro", "--setting", "order=postgresql_sort_keys"]
+    result = run("add-table", "datastream_hr.employees", *new, "--source-table", "public_employees", cwd=tmp_path)
+    assert result.returncode == 0 and "salary        decimal(20,4)" in result.stdout, result.stderr
+    text = (tmp_path / "models/tables/hr/employees.yml").read_text()
+    assert "key: [employee_id]" in text and '{name: salary, data_type: "decimal(20,4)"}' in text
+    customers = ["add-table", "datastream_user1.customers", "--format", "datastream-json"]
+    result = run(*customers, cwd=tmp_path)
+    assert (
+        result.returncode == 2
+        and "do not tell its key; say which columns identify a row with --key NAME" in result.stderr
+    )
+    assert "It has: CUSTOMER_ID, NAME" in result.stderr and not (tmp_path / "models/tables/user1").exists()
+    result = run(*customers, "--key", "customer_id", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (
+        "{name: customer_id, data_type: bigint, config: {meta: {field: CUSTOMER_ID}}}"
+        in (tmp_path / "models/tables/user1/customers.yml").read_text()
+    )
+    # types that are typed are believed
+    typed = run("add-table", "datastream_user1.table1", "--key", "COL1:int", "--columns", "COL2:int", cwd=tmp_path)
+    assert typed.returncode == 0 and "Columns as" not in typed.stdout, typed.stderr
+
+
+def test_add_tables_without_ddl_takes_every_table_that_is_delivered(tmp_path):
+    copy_empty_project(PROJECT, tmp_path)
+    for feed in ("datastream_crm", "arcion_tpch"):
+        shutil.copytree(PROJECT / "examples/landing" / feed, tmp_path / "landing" / feed)
+    shutil.copytree(
+        tmp_path / "landing/datastream_crm/crm_contacts", tmp_path / "landing/datastream_crm/Other Contacts"
+    )
+    new = ["--format", "datastream-gcs-json", "--setting", "order=mysql_sort_keys"]
+    result = run("add-tables", "datastream_crm", *new, cwd=tmp_path)
+    assert result.returncode == 0 and "2 of 2 tables added." in result.stdout, result.stdout + result.stderr
+    assert re.search(
+        r"datastream_crm.other_contacts +6 +id +7 files +landing/datastream_crm/Other Contacts/", result.stdout
+    )
+    assert "key: [id]" in (tmp_path / "models/tables/crm/crm_contacts.yml").read_text()
+    again = run("add-tables", "datastream_crm", cwd=tmp_path)
+    assert again.returncode == 0 and again.stdout.count("as it was") == 2 and "0 of 2 tables added." in again.stdout
+    # where records do not tell the key, the command that is told works with it
+    result = run("add-tables", "arcion_tpch", "--format", "arcion-json", "--setting", "layout=records", cwd=tmp_path)
+    assert result.returncode == 1 and "0 of 3 tables added." in result.stdout, result.stdout + result.stderr
+    told = re.search(r"highwater (add-table arcion_tpch.region .*) --key NAME", result.stderr)[1]
+    assert run(*shlex.split(told), "--key", "r_regionkey", cwd=tmp_path).returncode == 0
+    nothing = run(
+        "add-tables", "debezium_none", "--format", "debezium-json", "--setting", "connector=mysql", cwd=tmp_path
+    )
+    assert nothing.returncode == 2 and "no table is delivered in" in nothing.stderr
+    (tmp_path / "models/staging/arcion_tpch/stg_arcion_tpch__region_changes.sql").unlink()
+    for command in (["check"], ["add-tables", "datastream_crm"]):
+        result = run(*command, cwd=tmp_path)
+        assert "reads stg_arcion_tpch__region_changes, and models/staging/" in result.stderr, result.stderr
+
+
+def test_of_many_tables_in_one_folder_the_first_are_named():
+    told = Told(tables={("public", f"shard_{number:03}\x1b[31m") for number in range(300)})
+    assert "(shard_000\\x1b[31m, " in told.of_several_tables()
+    assert " and 295 more)" in told.of_several_tables()

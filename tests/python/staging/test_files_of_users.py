@@ -1,0 +1,308 @@
+"""Cases that producers' users met, by their ids: files as the producers write them, and the rows that are right.
+
+The files are in fixtures/cases/<id>/<feed>/<table>/. One landing and one build carry all of them; each case has feeds
+of its own.
+"""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+from repository import FIXTURES
+
+FILES = FIXTURES / "cases"
+POSTGRES = {"connector": "postgresql"}
+MYSQL = {"connector": "mysql"}
+SQL_WORDS = (
+    "left,right,on,full,order,group,select,from,case,end,interval,date,timestamp,user,table,values,union,exists,not,2fa,"
+    "current_date,array,key,value,entry"
+)
+WORDS = SQL_WORDS.split(",")
+
+
+def strings(*names) -> str:
+    return ",".join(f"{name}:string" for name in names)
+
+
+def at(*moment) -> datetime:
+    return datetime(*moment)
+
+
+# case -> tables: (feed.table, folder or files of the case, key, columns, format, settings)
+TABLES = {
+    "dbz-binary-hex": [
+        ("debezium_hexed.blobs", "debezium_bank/blobs", "id:int", "b:binary", "debezium-json", POSTGRES),
+        (
+            "debezium_hexsaid.hex_blobs",
+            "debezium_bank/blobs",
+            "id:int",
+            "b:binary",
+            "debezium-json",
+            {**POSTGRES, "binary": "hex"},
+        ),
+    ],
+    "dbz-flat-with-schema": [
+        (
+            "debezium_flat.flat_items",
+            "debezium_flat/items",
+            "id:int",
+            "name:string",
+            "debezium-json",
+            {**POSTGRES, "form": "flattened"},
+        )
+    ],
+    "dbz-mysql-compressed-transaction": [
+        ("debezium_seats.seats", "debezium_shop/seats", "id:bigint", "state:string", "debezium-json", MYSQL)
+    ],
+    "dbz-mysql-datetime-millis": [
+        (
+            "debezium_visits.visits",
+            "debezium_shop/visits",
+            "id:int",
+            "at0:timestamp,at6:timestamp,ts:timestamp",
+            "debezium-json",
+            MYSQL,
+        )
+    ],
+    "dbz-oracle-number-variable-scale": [
+        (
+            "debezium_scales.accounts",
+            "debezium_oracle1/accounts",
+            "ID:bigint",
+            "RATE:decimal(20,6)",
+            "debezium-json",
+            {"connector": "oracle"},
+        )
+    ],
+    "dbz-pg-decimal-mode-changed": [
+        ("debezium_modes.prices", "debezium_bank/prices", "id:int", "units:decimal(10,0)", "debezium-json", POSTGRES)
+    ],
+    "dbz-pg-incremental-snapshot": [
+        ("debezium_again.balances", "debezium_bank/accounts", "id:bigint", "balance:int", "debezium-json", POSTGRES)
+    ],
+    "dbz-pg-odd-times": [
+        (
+            "debezium_odd1.periods",
+            "debezium_bank/periods",
+            "id:int",
+            "tz:timestamp,us:timestamp,d:date",
+            "debezium-json",
+            {**POSTGRES, "times": "microseconds"},
+        ),
+        (
+            "debezium_odd2.ended_periods",
+            "debezium_bank/periods",
+            "id:int",
+            "tz:timestamp,us:timestamp,d:date",
+            "debezium-json",
+            {**POSTGRES, "times": "microseconds", "infinity": "end_of_range"},
+        ),
+    ],
+    "dbz-pg-toast-placeholders": [
+        (
+            "debezium_toast.docs",
+            "debezium_bank/docs",
+            "id:int",
+            strings("title", "body", "numbers", "attrs", "ids", "words"),
+            "debezium-json",
+            POSTGRES,
+        )
+    ],
+    "dms-no-supplement": [
+        ("dms_nosup.parts", "dms_nosup/parts", "id:int", strings("a", "b"), "dms-csv", {"no_supplement": "<absent>"})
+    ],
+    "dms-without-quotes": [
+        ("dms_noquotes.sayings", "dms_noquotes/sayings", "id:int", "said:string", "dms-csv", {"rfc4180": "false"})
+    ],
+    "dms-oracle-number-decimal38": [
+        ("dms_ora3.rated", "dms_ora3/accounts", "ACCOUNT_ID:bigint", "QTY:int,RATE:decimal(10,2)", "dms-parquet", None)
+    ],
+    "dms-own-op-column": [("dms_ora4.machines", "dms_ora3/machines", "id:int", "op:string", "dms-parquet", None)],
+    "odd-column-names-not-ascii": [
+        (
+            "debezium_letters.sizes",
+            "debezium_odd/sizes",
+            "id:int",
+            "größe:int,名前:string,a b.c:string",
+            "debezium-json",
+            POSTGRES,
+        )
+    ],
+    "odd-column-names-sql-words": [
+        ("debezium_words.words", "debezium_odd/words", "id:int", strings(*WORDS), "debezium-json", POSTGRES),
+        ("dms_words.words2", "dms_odd2/words2", "id:int", strings(*WORDS), "dms-csv", None),
+    ],
+    "ordinary-table-31-columns": [
+        (
+            "debezium_bill.bills",
+            "debezium_wide/invoices",
+            "id:bigint",
+            ",".join(
+                [f"text{n}:string" for n in range(20)]
+                + [f"amount{n}:decimal(12,2)" for n in range(6)]
+                + [f"at{n}:timestamp" for n in range(4)]
+            ),
+            "debezium-json",
+            {**POSTGRES, "times": "microseconds"},
+        )
+    ],
+    "repro-2": [
+        (
+            "debezium_wide41.wide",
+            "wide.json",
+            "id:bigint",
+            ",".join(f"c{n:02}:bigint" for n in range(1, 41)),
+            "debezium-json",
+            POSTGRES,
+        )
+    ],
+    "repro-3": [
+        (
+            "datastream_repora.workers",
+            "insert.jsonl",
+            "EMPLOYEE_ID:bigint",
+            "LAST_NAME:string",
+            "datastream-gcs-json",
+            {"order": "oracle_sort_keys"},
+        ),
+        (
+            "datastream_repsql.mates",
+            "sqlserver.jsonl",
+            "EMPLOYEE_ID:bigint",
+            "LAST_NAME:string",
+            "datastream-gcs-json",
+            {"order": "sqlserver_sort_keys"},
+        ),
+    ],
+    "repro-4": [
+        (
+            "debezium_flatter.flat_orders",
+            ["flat.json", "flat-with-schema.json"],
+            "id:int",
+            "order_date:date,quantity:int",
+            "debezium-json",
+            {**POSTGRES, "form": "flattened"},
+        )
+    ],
+    "repro-6": [
+        ("tungsten_rep.seq_items", "shop-items-7.csv", "id:bigint", "v:string", "tungsten-csv", {"dialect": "mysql"})
+    ],
+    "repro-7": [
+        ("debezium_repnum.numt", "numbers.json", "id:bigint", "n:decimal(10,0)", "debezium-json", MYSQL),
+        (
+            "debezium_repnums.numst",
+            "numbers.json",
+            "id:bigint",
+            "n:decimal(10,0),big:decimal(38,10)",
+            "debezium-json",
+            {**MYSQL, "decimals": "string"},
+        ),
+    ],
+}
+
+LONG = "2222222222222222300000001111.1234567890"
+# table -> rows that are right
+ROWS = {
+    "blobs": [(3, b"\x01\x02\xff")],
+    "hex_blobs": [(1, b"\xde\xad\xbe\xef"), (2, b"\xca\xfe"), (3, b"\x01\x02\xff")],
+    "flat_items": [(1, "a2")],
+    "seats": [(1, "held"), (2, "sold")],
+    "visits": [
+        (1, at(2018, 6, 20, 6, 37, 3), at(2018, 6, 20, 6, 37, 3, 123456), at(2018, 6, 20, 13, 37, 3)),
+        (2, *[at(1969, 12, 31)] * 3),
+    ],
+    "accounts": [(3, Decimal("12.345")), (4, Decimal(100))],
+    "prices": [(1, Decimal(77)), (4, Decimal(12345))],
+    "balances": [(1, 175), (2, 60), (3, 2)],
+    "periods": [
+        (1, *[at(2024, 1, 5, 10, 0, 0, 123456)] * 2, date(2024, 1, 5)),
+        (5, *[at(1500, 3, 1)] * 2, date(1500, 3, 1)),
+        (6, *[at(1, 1, 1)] * 2, date(1, 1, 1)),
+        (7, *[at(9999, 12, 31, 23, 59, 59, 999999)] * 2, date(9999, 12, 31)),
+    ],
+    "ended_periods": [
+        (1, *[at(2024, 1, 5, 10, 0, 0, 123456)] * 2, date(2024, 1, 5)),
+        (2, *[at(9999, 12, 31, 23, 59, 59, 999999)] * 2, date(9999, 12, 31)),
+        (3, *[at(1, 1, 1)] * 2, date(1, 1, 1)),
+        (5, *[at(1500, 3, 1)] * 2, date(1500, 3, 1)),
+        (6, *[at(1, 1, 1)] * 2, date(1, 1, 1)),
+        (7, *[at(9999, 12, 31, 23, 59, 59, 999999)] * 2, date(9999, 12, 31)),
+    ],
+    "docs": [(1, "t2", "long text", "[1,2,3]", '{"a":"1"}', '["0e37df36-f698-11e6-8dd4-cb9ced3df976"]', '["x"]')],
+    "parts": [(1, "a2", "b"), (2, "c", None)],
+    "sayings": [(1, 'say "hi"'), (2, '"')],
+    "rated": [(101, 9, Decimal("0.75")), (102, 8, Decimal("1.25")), (103, None, Decimal("2.00"))],
+    "machines": [(1, "D"), (2, "MUL"), (3, "I"), (4, None)],
+    "sizes": [(1, 5, "x", "y")],
+    "words": [(1, *[word.upper() + "2" for word in WORDS])],
+    "words2": [(1, *[word.upper() for word in WORDS])],
+    "bills": [(1, *[f"t{n}" for n in range(20)], *[Decimal("12.34")] * 6, *[at(2024, 1, 5, 10, 0, 0, 123456)] * 4)],
+    "wide": [(1, *range(40))],
+    "workers": [(210, "x")],
+    "mates": [(101, "Doe")],
+    "flat_orders": [(10003, date(2016, 2, 19), 2), (10004, date(2016, 2, 19), 2)],
+    "seq_items": [(1, "newer, and lost")],
+    "numt": [(1, Decimal(123))],
+    "numst": [(1, Decimal(123), Decimal(LONG))],
+}
+# what is rejected, by table: where, and words of the reason
+REJECTED = {
+    "blobs": [(1, "hex or base64, declare `binary`"), (2, "hex or base64, declare `binary`")],
+    "prices": [(2, "digits or base64, declare `decimals`"), (3, "digits or base64, declare `decimals`")],
+    "periods": [(2, "infinity"), (3, "-infinity"), (4, "BC"), (8, "+10000")],
+    "ended_periods": [(4, "BC"), (8, "+10000")],
+    "seq_items": [(2, "sequence is")],
+}
+CASE_OF_TABLE = {table.partition(".")[2]: case for case, tables in TABLES.items() for table, *_ in tables}
+
+
+def declare_and_deliver(workshop, case: str):
+    for table, source, key, columns, form, settings in TABLES[case]:
+        workshop.add_table(table, key, columns, form, settings)
+        names = source if isinstance(source, list) else [source]
+        for path in [FILES / case / name for name in names]:
+            for file in sorted(path.glob("*")) if path.is_dir() else [path]:
+                workshop.deliver(table, file.name, file.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def cases(workshop):
+    for case in TABLES:
+        declare_and_deliver(workshop, case)
+    workshop.land(*{table.partition(".")[0] for tables in TABLES.values() for table, *_ in tables})
+    workshop.build(*(f"+{table}" for table in ROWS), command="run")
+    return workshop
+
+
+@pytest.mark.parametrize("table", ROWS)
+def test_rows_are_right(cases, table):
+    # Python has no moment before the year 1, which another zone makes of its first day
+    found = cases.spark.table(table)
+    moments = [column.name for column in found.schema if column.dataType.typeName() == "timestamp"]
+    found = found.withColumns({name: found[name].cast("timestamp_ntz") for name in moments})
+    assert sorted(map(tuple, found.collect())) == ROWS[table], CASE_OF_TABLE[table]
+
+
+@pytest.mark.parametrize("table", ROWS)
+def test_what_is_rejected_says_what_was_found(cases, table):
+    found = cases.rows(
+        f"select source_line, rejection_detail from {table}_changes where rejection_reason is not null order by 1"
+    )
+    assert [line for line, _ in found] == [line for line, _ in REJECTED.get(table, [])], found
+    for (_, detail), (_, words) in zip(found, REJECTED.get(table, []), strict=True):
+        assert words in detail
+
+
+@pytest.mark.long
+def test_a_text_of_21_million_characters_is_whole(workshop):
+    """dbz-value-of-21-mb"""
+    lengths = {1: 1000, 2: 21_000_000}
+    workshop.add_table("debezium_big.papers", "id:int", "body:string", "debezium-json", POSTGRES)
+    source = {"connector": "postgresql", "name": "bank", "snapshot": "false", "schema": "public", "table": "papers"}
+    records = [
+        {"before": None, "after": {"id": key, "body": "x" * length}, "op": "c", "source": source | {"lsn": 100 * key}}
+        for key, length in lengths.items()
+    ]
+    workshop.deliver("debezium_big.papers", "0001.json", records)
+    workshop.land_and_run("debezium_big", "+papers")
+    assert dict(workshop.rows("select id, length(body) from papers")) == lengths

@@ -1,0 +1,250 @@
+"""The shipped examples: the experiment's 188 rows, values to the last digit, and checks that can fail."""
+
+import csv
+import re
+import subprocess
+import sys
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from highwater.builds import last_build
+from pyspark.sql import Row
+from repository import PROJECT
+
+
+def test_the_experiment_ends_in_188_rows(workshop):
+    assert workshop.value("select count(*) from table1") == 188
+    assert workshop.value("select count(*) from table1_changes") == 1000
+
+
+def test_the_summary_of_a_build_of_a_part(workshop, monkeypatch):
+    """Models that such a build has not made are not asked."""
+    catalog = type(workshop.spark.catalog)
+    there, asked = catalog.tableExists, ("lake.ledger", "lake.rejected_changes", "lake.unassigned_records")
+    monkeypatch.setattr(catalog, "tableExists", lambda self, name, *more: name not in asked and there(self, name))
+    monkeypatch.setattr(last_build, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
+    words, untold, _ = last_build.summary(workshop.spark)
+    assert untold == []
+    assert re.search(r"^  table1 +188 rows now$", words, re.M), words
+    assert "highwater build      every model, also the ledger" in words and "from ledger" not in words
+
+
+@pytest.mark.parametrize("recorded, counted", [(0, "1,100"), (10**6, "100")])
+def test_the_summary_counts_what_the_ledger_has_not_recorded(workshop, monkeypatch, recorded, counted):
+    """A build of a part may leave the ledger out."""
+    newest = workshop.value("select max(landed_at) from table1_changes")
+    rows = {
+        "ledger": [Row(table_name="table1", feed="datastream_user1", batch=recorded, read=100, tied=0, newest=newest)]
+    }
+    monkeypatch.setattr(last_build, "_asked", lambda spark, table, *question: rows.get(table, []))
+    monkeypatch.setattr(last_build, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
+    words, untold, _ = last_build.summary(workshop.spark)
+    assert untold == []
+    assert re.search(rf"^  table1 +188 rows now   from {counted} records$", words, re.M), words
+
+
+def test_table1_is_the_export_row_by_row(workshop):
+    with open("exports/exports_user1/table1/table1.csv", newline="") as file:
+        exported = {row["COL1"]: row["COL2"] for row in csv.DictReader(file)}
+    assert dict(workshop.rows("select col1, col2 from table1")) == exported
+
+
+def test_values_survive_to_the_last_digit(workshop):
+    rows = {
+        row[0]: row[1:]
+        for row in workshop.rows(
+            "select customer_id, name, cast(balance as string), cast(born_on as string), photo, preferences, "
+            "date_format(updated_at, 'yyyy-MM-dd HH:mm:ss.SSSSSS') from customers"
+        )
+    }
+    with open("exports/exports_user1/customers/customers.csv", newline="") as file:
+        text = file.read()
+    for row in csv.DictReader(text.splitlines(keepends=True)):
+        name, balance, born_on, photo, preferences, updated_at = rows.pop(int(row["CUSTOMER_ID"]))
+        assert name == row["NAME"]
+        assert (Decimal(balance) if balance else "") == (Decimal(row["BALANCE"]) if row["BALANCE"] else "")
+        assert (born_on or "") == row["BORN_ON"]
+        assert (photo.hex().upper() if photo else "") == row["PHOTO"]
+        assert (preferences or "") == row["PREFERENCES"]
+        assert updated_at == row["UPDATED_AT"]
+    assert not rows
+
+
+def test_a_build_with_nothing_new_writes_no_version(workshop):
+    tables = ["raw.datastream_user1", "raw.exports_user1"] + [
+        f"{entity}_{layer}" for entity in ("table1", "customers") for layer in ("changes", "merged")
+    ]
+    before = {table: workshop.version(table) for table in tables}
+    workshop.land("datastream_user1", "exports_user1")
+    workshop.build("+table1", "+customers", command="run")
+    assert {table: workshop.version(table) for table in tables} == before
+
+
+FAULTS = {
+    "value": ("select col1, if(col1 = 'K2', 'other', col2) as col2 from table1", ("value_differs", "K2")),
+    "value to NULL": ("select col1, if(col1 = 'K2', null, col2) as col2 from table1", ("value_differs", "K2")),
+    "missing": ("select * from table1 where col1 <> 'K2'", ("missing_in_lake", "K2")),
+    "extra": ("select * from table1 union all select 'new', 'x'", ("extra_in_lake", "new")),
+    "extra with a NULL key": ("select * from table1 union all select null, 'x'", ("extra_in_lake", None)),
+    "duplicate": ("select * from table1 union all select * from table1 where col1 = 'K2'", ("duplicate_in_lake", "K2")),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def checked(workshop):
+    """The example's own checks pass; odd records only warn."""
+    statuses = workshop.build("+table1", "+customers", "+stg_exports_user1__customers", command="test")
+    assert {statuses[name] for name in statuses if name.startswith("matches_export")} == {"pass"}
+
+
+def test_what_the_macros_make_of_texts(workshop):
+    """The tests of macros, which no build runs; one of them has a row where the macro is another."""
+    statuses = workshop.build("path:tests/macros", command="test")
+    assert len(statuses) == len([*workshop.folder.glob("tests/macros/*.sql")]) > 4
+    assert set(statuses.values()) == {"pass"}
+    sql = compiled("assert_sortable_sequence_sorts_as_numbers")
+    assert workshop.rows(sql) == []
+    assert workshop.rows(re.sub("lpad", "rpad", sql))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_matches_export_finds_a_planted_fault(workshop, fault):
+    planted, expected = FAULTS[fault]
+    sql = compiled("matches_export_table1").replace("lake.table1\n", "planted\n")
+    workshop.spark.sql(f"create or replace temp view planted as {planted}")
+    found = workshop.spark.sql(sql).collect()
+    assert [(row.verdict, row.key.col1) for row in found] == [expected]
+    if "value" in fault:
+        assert found[0].differing_columns == ["col2"]
+
+
+def test_d14_the_comparison_of_the_seed(workshop):
+    """view {1:a, 2:NULL, 3:c, 4:d, 4:d}, source {1:a, 2:b, 3:NULL, 4:d, 5:e}, 6 could not be read."""
+    spark = workshop.spark
+    spark.sql(
+        "create or replace temp view d14_lake as select * from values "
+        "('1','a'),('2',null),('3','c'),('4','d'),('4','d'),('6',null) as t(col1, col2)"
+    )
+    spark.sql(
+        "create or replace temp view d14_export as select * from values "
+        "('1','a',null),('2','b',null),('3',null,null),('4','d',null),('5','e',null),('6',null,'value_does_not_fit') "
+        "as t(col1, col2, rejection_reason)"
+    )
+    sql = compiled("matches_export_table1").replace("lake.table1\n", "d14_lake\n")
+    sql = sql.replace("lake.stg_exports_user1__table1 where", "d14_export where")
+    assert {(row.key.col1, row.verdict) for row in spark.sql(sql).collect()} == {
+        ("2", "value_differs"),
+        ("3", "value_differs"),
+        ("4", "duplicate_in_lake"),
+        ("5", "missing_in_lake"),
+        ("6", "extra_in_lake"),
+    }
+
+
+def test_a_condition_on_an_export_takes_no_unreadable_row_back(workshop):
+    result = workshop.dbt("compile", "--inline", "{{ _readable_rows('lake.export', 'a or b', true) }}")
+    sql = result.result.results[0].node.compiled_code
+    assert sql == "(select * from lake.export where rejection_reason is null and (a or b))"
+
+
+def test_an_unreadable_row_of_an_export_fails_the_build(workshop):
+    sql = compiled("is_empty_stg_exports_user1__customers_")
+    assert "rejection_reason is not null" in sql
+
+
+# table -> its feed, and how many rows it ends in
+EXAMPLES = {
+    "orders": ("tungsten_shop", 12),
+    "items": ("tungsten_shop", 20),
+    "region": ("arcion_tpch", 7),
+    "nation": ("arcion_tpch", 25),
+    "suppliers": ("arcion_files", 18),
+    "contacts": ("datastream_crm", 26),
+    "employees": ("datastream_hr", 20),
+    "invoices": ("debezium_erp", 11),
+    "payments": ("debezium_erp", 13),
+    "shipments": ("dms_sales", 25),
+    "stock_levels": ("dms_stock", 22),
+}
+
+
+@pytest.fixture(scope="module")
+def examples(workshop):
+    workshop.land(*sorted({feed for feed, _ in EXAMPLES.values()}))
+    workshop.build(*(f"+{table}" for table in EXAMPLES), command="run")
+
+
+def exported_rows(path):
+    """The cells of an export; None where nothing stands, which csv.reader cannot tell from an empty text."""
+    rows = [[]]
+    for quoted, cell, end in re.findall(r'("((?:[^"]|"")*)")?(,|\r\n)', path.read_bytes().decode()):
+        rows[-1].append(cell.replace('""', '"') if quoted else None)
+        if end != ",":
+            rows.append([])
+    return rows[:-1]
+
+
+def as_exported(value, text):
+    """A value of the lake as the export writes it; a number as the export's text, where that is the same number."""
+    if isinstance(value, bytes | bytearray):
+        return value.hex().upper()
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S.%f")[: len(text or "")]
+    if isinstance(value, Decimal | float) and text is not None and type(value)(text) == value:
+        return text
+    return None if value is None else str(value)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("table", EXAMPLES)
+def test_each_example_is_its_export_row_by_row(examples, workshop, table):
+    feed, count = EXAMPLES[table]
+    system = feed.partition("_")[2]
+    names, *exported = exported_rows(workshop.exports / f"exports_{system}/{table}/{table}.csv")
+    rows = workshop.rows(f"select {', '.join(names)} from {table}")
+    assert len(rows) == len(exported) == count
+    key = {"items": 2, "stock_levels": 2}.get(table, 1)
+    by_key = {tuple(map(str, row[:key])): row for row in rows}
+    for row in exported:
+        assert [as_exported(*pair) for pair in zip(by_key[tuple(row[:key])], row, strict=True)] == row
+
+
+# what is rejected; of the other tables nothing is: a payment without an lsn has its position in source.sequence
+REJECTED = {
+    "region": ["unreadable_sequence"],
+    "shipments": ["wrong_column_count"],
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("table", EXAMPLES)
+def test_what_the_examples_reject(examples, workshop, table):
+    reasons = workshop.rows(f"select rejection_reason from {table}_changes where rejection_reason is not null")
+    assert [row[0] for row in reasons] == REJECTED.get(table, [])
+
+
+@pytest.mark.soak
+def test_records_of_other_tables_are_in_raw(examples, workshop):
+    """Of tables that nobody declared, and of no table that a broken record could name."""
+    assert workshop.rows(
+        "select source_table, count(*) from (select entry, source_table from raw.tungsten_shop union all "
+        "select entry, source_table from raw.arcion_tpch union all select entry, source_table from raw.datastream_crm "
+        "union all select entry, source_table from raw.debezium_erp) where entry = 'record' and "
+        f"(source_table is null or source_table not in {tuple(EXAMPLES)}) group by all order by all"
+    ) == [(None, 2), ("audit", 3), ("heartbeat", 3), ("replicate_io_heartbeat", 2), ("sessions", 3)]
+
+
+def test_the_examples_come_out_the_same_every_time(tmp_path):
+    subprocess.run([sys.executable, PROJECT / "scripts/examples/generate.py"], cwd=tmp_path, check=True)
+    written, shipped = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.glob("examples/**/*.*")}
+        for folder in (tmp_path, PROJECT)
+    )
+    assert written == shipped
+
+
+def compiled(name: str) -> str:
+    (path,) = Path("target/compiled").glob(f"**/{name}*.sql")
+    return path.read_text()

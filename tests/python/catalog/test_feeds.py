@@ -159,9 +159,7 @@ def test_a_source_in_another_schema_is_refused(declare, tmp_path):
     declare("format: dms-csv")
     path = tmp_path / "models/staging/sources.yml"
     path.write_text(path.read_text().replace("  - name: vendor_shop", "  - name: vendor_shop\n    schema: landing"))
-    with pytest.raises(
-        UsageError, match=r"sources.yml line \d: feed 'vendor_shop': schema is 'landing'; what lands"
-    ):
+    with pytest.raises(UsageError, match=r"sources.yml line \d: feed 'vendor_shop': schema is 'landing'; what lands"):
         declared_feeds()
 
 

@@ -1,14 +1,16 @@
 """A dbt project of a user's own, which has the package of the command."""
 
 import os
-import re
 import shutil
 from importlib.metadata import version
 from pathlib import Path
 
-from highwater.catalog.feeds import NAME
+import yaml
+
+from highwater.catalog.feeds import FAST_LOADER, NAME
 from highwater.catalog.names import name_inside
 from highwater.catalog.rendering import render
+from highwater.catalog.yaml_files import value_of
 from highwater.runtime import package
 from highwater.runtime.errors import UsageError
 
@@ -65,8 +67,11 @@ def begin_project(folder: Path) -> list[Path]:
 def _settings_of(name: str) -> str:
     """Return the dbt_project.yml of a project: what the package says of its layers, but for its own models."""
     text = (package.BROUGHT / "dbt_project.yml").read_text(encoding="utf-8")
-    layers = re.search(rf"\nmodels:\n  {package.NAME}:\n(.*?)    operations:\n", text, re.DOTALL)[1]
-    versions = re.search("^require-dbt-version: (.*)$", text, re.MULTILINE)[1]
+    document = yaml.compose(text, FAST_LOADER)
+    versions = value_of(document, "require-dbt-version")
+    layers = {key.value: key.start_mark.index for key, _ in value_of(document, "models", package.NAME).value}
+    first, behind = (text.rfind("\n", 0, layers[layer]) + 1 for layer in (next(iter(layers)), "operations"))
+    layers, versions = text[first:behind], text[versions.start_mark.index : versions.end_mark.index]
     return render("project/dbt_project.yml", project=name, package=package.NAME, versions=versions, layers=layers)
 
 

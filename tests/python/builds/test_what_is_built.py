@@ -58,9 +58,9 @@ def test_a_selection_has_the_ledger_and_the_lists(given, selected):
     """Of dbt's own command line, which is asked what it makes of the arguments."""
     from dbt.cli.main import cli
 
-    arguments = last_build.with_operations(given)
-    made = cli.commands["build"].make_context("build", [*arguments])
-    before = cli.commands["build"].make_context("build", [*given])
+    folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT / "profiles")]
+    made = cli.commands["build"].make_context("build", [*last_build.with_operations(given), *folders])
+    before = cli.commands["build"].make_context("build", [*given, *folders])
     others = {name: value for name, value in made.params.items() if name not in ("select", "models")}
     assert others == {name: value for name, value in before.params.items() if name not in ("select", "models")}
     found = [[*made.params[name]] for name in ("select", "models") if made.params[name]]

@@ -14,7 +14,6 @@ BROUGHT = [
     "models/docs.md",
     "models/operations",
     "profiles",
-    "seeds",
     "tests/generic",
 ]
 # what this project gives to the package, and every other one of its own

@@ -23,7 +23,6 @@ COPIED = [
     "profiles",
     "conf",
     "macros",
-    "seeds",
     "tests/generic",
     "models/operations",
     "models/docs.md",

@@ -13,6 +13,10 @@ from pathlib import Path
 from definitions import definitions, entries
 
 STAGING = Path("macros/staging")
+READERS = Path("scripts/highwater/formats")
+REASONS = Path("models/operations/rejection_reasons.sql")
+# macros that give a record its reason, or a problem without what was found
+GIVE_CODES = ("change_contract", "unknown_source")
 # models whose columns are listed; those of the other layers are the table's own, and what docs.md describes
 LISTED = ("marts", "operations", "publications")
 TEST_MODULE = re.compile(r"(?:[\w.]+/)*\btest_\w+\.py\b")
@@ -27,6 +31,7 @@ def findings(project: Path) -> list[str]:
         *_sources_and_exposures(project),
         *_columns_of_layers(project),
         *_columns_of_marts(project),
+        *_rejection_reasons(project),
         *_macros(project),
         *_named_tests(project),
     ]
@@ -116,6 +121,27 @@ def _columns_of_marts(project):
         for name in [column["name"] for column in log.get("columns") or []]:
             if not {name, name.removeprefix("source_")} & listed:
                 yield file, f"model {path.stem} does not list the column {name} (of {path.stem}_changes); describe it."
+
+
+def _rejection_reasons(project):
+    """Macros and readers write the reasons that are listed, and no others."""
+    listed = set(re.findall(r"\(\n +'(\w+)',", (project / REASONS).read_text()))
+    written = {code: path for path in _writers(project) for code in _codes(path)}
+    for code in sorted(written.keys() - listed):
+        yield written[code], f"writes the rejection reason {code}, which {REASONS.name} does not list; add it there."
+    for code in sorted(listed - written.keys()):
+        yield project / REASONS, f"lists the rejection reason {code}, which nothing writes; take it out."
+
+
+def _writers(project):
+    return [*sorted((project / STAGING).glob("**/*.sql")), *sorted((project / READERS).glob("**/*.py"))]
+
+
+def _codes(path: Path) -> list[str]:
+    """Return the codes of `code: what was found`, and those that stand alone."""
+    text = path.read_text()
+    with_detail = re.findall(r"'(\w+): " if path.suffix == ".sql" else r"\"(\w+): ", text)
+    return with_detail + (re.findall(r"then '(\w+)'", text) if path.stem in GIVE_CODES else [])
 
 
 def _macros(project):

@@ -130,11 +130,12 @@ def _descriptions(project):
     described = defaultdict(set)
     for path, model in entries(models, "models"):
         described[path].add(model["name"])
+    logged = {path.stem.removesuffix("_changes") for path in models.glob("changes/**/*.sql")}
     for path in sorted(models.glob("**/*.sql")):
         layer, *folders = path.relative_to(models).parent.parts or ("",)
         own = path.with_suffix(".yml")
         shared = path.parent / f"{path.parent.name}.yml"
-        if layer in OF_TABLES:
+        if layer in OF_TABLES and (layer != "marts" or path.stem in logged):
             entity = re.sub(r"_(changes|merged|history)$", "", path.stem.partition("__")[2] or path.stem)
             system = folders[0].partition("_")[2] if layer == "staging" and folders else "/".join(folders)
             wanted = models / "tables" / system / f"{entity}.yml"

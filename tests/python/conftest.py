@@ -85,8 +85,7 @@ def workshop(request, tmp_path_factory):
         )
     )
     workshop.land("datastream_user1", "exports_user1")
-    workshop.build(command="seed")
-    workshop.build("+table1", "+customers", "path:models/staging/exports_user1", command="run")
+    workshop.build("rejection_reasons", "+table1", "+customers", "path:models/staging/exports_user1", command="run")
     yield workshop
     workshop.stop()
     os.chdir(here)

@@ -113,7 +113,7 @@ def main(tables: int, folder: Path) -> dict:
     spark = session()
     parsed = dbtRunner().invoke(["parse", "--quiet"]).result
     land(spark, declared_feeds()[FEED])
-    dbt("seed")
+    dbt("run", "--select", "rejection_reasons")
     found = {"first": dbt("build", "--select", f"+{FIRST}", "--exclude-resource-types", "unit_test")}
     copy_tables(spark, lake, names)
     seen = watch(spark)

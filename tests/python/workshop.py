@@ -58,7 +58,8 @@ def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
             shutil.copy(source, target)
     for name in ("landing", "exports"):
         shutil.copytree(project / "examples" / name, folder / name)
-    for path in [*folder.glob("models/*/*/"), *folder.glob("landing/*/"), *folder.glob("exports/*/")]:
+    of_systems = ("models/*/*/", "seeds/*/", "landing/*/", "exports/*/")
+    for path in [path for pattern in of_systems for path in folder.glob(pattern)]:
         if systems and not {path.name, path.name.partition("_")[2]} & set(systems):
             shutil.rmtree(path)
     with pytest.MonkeyPatch.context() as patch:
@@ -69,7 +70,7 @@ def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
 
 def copy_empty_project(project: Path, folder: Path):
     """Copy the project without any table."""
-    for name in ("conf", "macros", "profiles", "seeds", "tests/generic", "models/operations"):
+    for name in ("conf", "macros", "profiles", "tests/generic", "models/operations"):
         shutil.copytree(project / name, folder / name)
     for name in ("dbt_project.yml", "models/docs.md"):
         shutil.copy(project / name, folder / name)

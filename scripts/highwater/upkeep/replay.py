@@ -1,4 +1,4 @@
-"""Take rejected records again, after the model, the declaration or the seed that rejected them was repaired."""
+"""Take rejected records again, after the model or the declaration that rejected them was repaired."""
 
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import declared_feeds, sql_text
@@ -72,7 +72,7 @@ def replay(spark, entity: str) -> str:
     known_table(entity)
     if not spark.catalog.tableExists(f"lake.{entity}_changes"):
         raise UsageError(f"the log of {entity} has not been built yet; run: highwater build")
-    if dbt.run(["run", "--select", f"stg_*__{entity}_changes", "rejection_reasons", "--quiet"]):
+    if dbt.run(["run", "--select", f"stg_*__{entity}_changes", "--quiet"]):
         raise CheckError(f"the staging models of {entity} could not be built; nothing was replayed.")
     return "\n".join(_replay_feed(spark, entity, feed, table) for feed, table in tables[entity])
 

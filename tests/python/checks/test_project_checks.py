@@ -162,6 +162,10 @@ NAME_FAULTS = {
         rename("models/operations/operations.yml", "models/operations/lists.yml"),
         "models/operations/ledger.sql: has no YAML beside it",
     ),
+    "mart of no table without YAML": (
+        rename("models/marts/sales/shipments_due.yml", "models/marts/sales/others.yml"),
+        "models/marts/sales/shipments_due.sql: has no YAML beside it",
+    ),
     "YAML of another model": (
         edit("models/publications/shop/shop_publications.yml", "- name: shop_publications", "- name: shop"),
         "models/publications/shop/shop_publications.yml: does not describe the model shop_publications",
@@ -186,8 +190,8 @@ NAME_FAULTS = {
         "models/operations/ledger.sql: is called customers, and so is models/marts/user1/customers.sql",
     ),
     "model like a seed": (
-        rename("models/operations/ledger.sql", "models/operations/rejection_reasons.sql"),
-        "is called rejection_reasons, and so is",
+        rename("models/operations/ledger.sql", "models/operations/carriers.sql"),
+        "is called carriers, and so is",
     ),
 }
 
@@ -233,8 +237,20 @@ DOC_FAULTS = {
         f"{TABLE}: model table1 does not list the column col2 (of table1_changes)",
     ),
     "seed column left out": (
-        edit("seeds/rejection_reasons.yml", "- name: meaning", "- name: sense"),
-        "seeds/rejection_reasons.yml: seed rejection_reasons does not list the column meaning",
+        edit("seeds/sales/carriers.yml", "- name: country", "- name: land"),
+        "seeds/sales/carriers.yml: seed carriers does not list the column country",
+    ),
+    "reason that a macro writes and the list has not": (
+        edit("models/operations/rejection_reasons.sql", "'null_key'", "'no_key'"),
+        "change_contract.sql: writes the rejection reason null_key, which rejection_reasons.sql does not list",
+    ),
+    "reason that a reader writes and the list has not": (
+        edit("scripts/highwater/formats/avro.py", '"not_utf8: ', '"no_text: '),
+        "scripts/highwater/formats/avro.py: writes the rejection reason no_text, which",
+    ),
+    "reason that nothing writes": (
+        edit("models/operations/rejection_reasons.sql", "'null_key'", "'no_key'"),
+        "models/operations/rejection_reasons.sql: lists the rejection reason no_key, which nothing writes",
     ),
     "snapshot without description": (
         edit("snapshots/user1/customers_snapshot.yml", "description: >", "label: >"),

@@ -13,8 +13,6 @@ RELIED_ON = {
     # has those that macros/dbt/spark__create_view_as.sql replaces for views that are there, and
     # spark__create_temporary_view.sql for models that are written by one statement
     "adapters.sql": "ebdb98af28528bd8",
-    # has those that macros/dbt/spark__reset_csv_table.sql and spark__load_csv_rows.sql replace
-    "materializations/seed.sql": "64c773ac33adb4ed",
     # has the macro that macros/dbt/spark__create_columns.sql replaces, which hands on to it
     "materializations/snapshot.sql": "3beefadd9599d0e6",
 }

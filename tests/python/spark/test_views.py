@@ -29,18 +29,29 @@ def test_c11_a_view_is_there_while_it_is_built_anew(workshop):
     assert statement.read_text().strip().startswith("alter view lake.table1 as")
 
 
-def test_a_seed_is_there_while_it_is_loaded_anew(workshop):
-    """dbt-spark drops the table of a seed in every build; here it is written only when the file has other rows."""
-    path = workshop.folder / "seeds/rejection_reasons.csv"
-    original, question = path.read_text(), "select * from rejection_reasons order by all"
-    before, version, found = workshop.rows(question), workshop.version("rejection_reasons"), []
-    assert len(before) == len(original.strip().splitlines()) - 1
+REASONS = "select * from rejection_reasons order by all"
+
+
+def test_the_list_of_reasons_is_there_while_it_is_built_anew(workshop):
+    path = workshop.folder / "models/operations/rejection_reasons.sql"
+    original, before, found = path.read_text(), workshop.rows(REASONS), []
+    assert len(before) == original.count("\n    (\n") == 11
     with reading(lambda: found.append(workshop.spark.sql("select * from lake.rejection_reasons").columns)):
-        workshop.build("rejection_reasons", command="seed")
-        assert workshop.version("rejection_reasons") == version
-        path.write_text(original + "nobody_knows,nothing,nothing\n")
-        workshop.build("rejection_reasons", command="seed")
-        assert ("nobody_knows", "nothing", "nothing") in workshop.rows(question)
+        workshop.build("rejection_reasons", command="run")
+        path.write_text(original.replace("values\n", "values ('nobody_knows', 'nothing', 'nothing'),\n"))
+        workshop.build("rejection_reasons", command="run")
+        assert ("nobody_knows", "nothing", "nothing") in workshop.rows(REASONS)
         path.write_text(original)
-        workshop.build("rejection_reasons", command="seed")
-    assert workshop.rows(question) == before and len(found) > 3
+        workshop.build("rejection_reasons", command="run")
+    assert workshop.rows(REASONS) == before and len(found) > 3
+
+
+def test_the_list_of_reasons_takes_the_place_of_the_table_that_it_once_was(workshop):
+    """Versions up to 0.5.0 wrote a seed into a table; the next build needs no help, whatever its columns are."""
+    spark, before = workshop.spark, workshop.rows(REASONS)
+    for columns in ("'not_utf8' as rejection_reason, 'old' as meaning, 'old' as what_to_do", "1 as other"):
+        spark.sql("drop view lake.rejection_reasons")
+        spark.sql(f"create table lake.rejection_reasons using delta as select {columns}")
+        workshop.build("rejection_reasons", command="run")
+        assert workshop.rows(REASONS) == before
+        assert not (workshop.folder / "lake/tables/lake.db/rejection_reasons").exists()

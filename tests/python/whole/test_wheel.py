@@ -14,7 +14,7 @@ from repository import PROJECT
 pytestmark = pytest.mark.long
 
 OF_THE_WHEEL = ["pyproject.toml", "setup.py", "README.md", "LICENSE", "dbt_project.yml"]
-OF_THE_WHEEL += ["conf", "macros", "models", "profiles", "scripts/highwater", "seeds", "tests/generic"]
+OF_THE_WHEEL += ["conf", "macros", "models", "profiles", "scripts/highwater", "tests/generic"]
 # one of each family of formats, as the examples have them: their source table in dbt and their entity
 TABLES = {
     "datastream_user1.customers": "exports_user1",

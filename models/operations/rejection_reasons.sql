@@ -1,0 +1,65 @@
+{{ config(materialized='view') }}
+
+{#- check_docs compares these codes with those that macros and readers write #}
+select
+    rejection_reason,
+    meaning,
+    what_to_do
+from
+    values
+    (
+        'not_utf8',
+        'The bytes of the record are no UTF-8 text',
+        'Ask the producer to deliver UTF-8; the exact bytes are in the column record'
+    ),
+    (
+        'malformed_record',
+        'The record cannot be parsed in the format of its feed',
+        'Look at the file and line; the record was cut off or something stands behind it'
+    ),
+    (
+        'wrong_column_count',
+        'The record has another number of values than its file or table has columns',
+        'Look at the file and line; a separator inside a value needs quotes'
+    ),
+    (
+        'unknown_operation',
+        'The operation is none that the format of the feed knows',
+        'Compare the operation with the documentation of the producer'
+    ),
+    (
+        'unreadable_sequence',
+        'The order at the source is absent or is no sequence of the declared form',
+        'Declare the order of the feed as its producer writes it; rows without any order belong to a baseline'
+    ),
+    (
+        'unreadable_commit_time',
+        'The commit time is no number of milliseconds',
+        'Look at the file and line'
+    ),
+    (
+        'value_does_not_fit',
+        'A value does not fit the declared type of its column without loss',
+        'Widen the type of the column where it is declared or mend the source'
+    ),
+    (
+        'null_key',
+        'A column of the key is NULL or absent',
+        'Check the declared key and the names of the fields in the record'
+    ),
+    (
+        'unknown_source',
+        'The record comes from a source that the feed does not declare',
+        'Orders of different sources cannot be compared; name the source in the epochs of the feed or add it to the key'
+    ),
+    (
+        'partial_image',
+        'The record carries only some columns and the table expects whole rows',
+        'Declare partial_images: true for the table or let the producer send whole rows'
+    ),
+    (
+        'ignored',
+        'An epoch of the feed says ignore: true of the record',
+        'Nothing; to take it in after all remove the entry of epochs and use highwater replay'
+    )
+        as reasons (rejection_reason, meaning, what_to_do)

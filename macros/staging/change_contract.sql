@@ -29,10 +29,10 @@
             {%- if ignores %}
             when 'ignored' then 'an epoch of the feed says `ignore: true` of it'
             {%- endif %}
-            when 'unknown_operation' then concat('operation is ', coalesce(to_json(array(operation)), 'absent'))
-            when 'unreadable_sequence' then concat('sequence is ', coalesce(to_json(array(sequence)), 'absent'))
+            when 'unknown_operation' then concat('operation is ', if(operation is null, 'absent', to_json(array(operation))))
+            when 'unreadable_sequence' then concat('sequence is ', if(sequence is null, 'absent', to_json(array(sequence))))
             when 'unreadable_commit_time' then concat('commit time is ', to_json(array(commit_time)))
-            when 'unknown_source' then concat('source is ', coalesce(to_json(array(source_identity)), 'absent'))
+            when 'unknown_source' then concat('source is ', if(source_identity is null, 'absent', to_json(array(source_identity))))
             when 'partial_image' then concat('it carries only ', array_join(present_columns, ', '))
             when 'value_does_not_fit' then misfits
             {%- if key %}

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -12,6 +13,10 @@ from highwater.runtime.endings import leave_with_the_sentence
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.faults import doing, keep_the_terminal_clean, trouble_of_one
 from highwater.runtime.printable import ShownStream, in_shell, printable
+
+# what `highwater status` says of each
+OF_EVERY_TABLE = ["table", "rows", "waiting", "pending", "read", "applied", "rejected", "stale"]
+OF_EVERY_TABLE += ["changed_at", "landed_at"]
 
 
 class Commands(click.Group):
@@ -177,9 +182,11 @@ def build(hold, verbose, arguments):
     landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
     builds everything in any case.
     """
-    from highwater.builds import last_build, publish, rejections
+    import time
+
+    from highwater.builds import account, last_build, publish, rejections
     from highwater.catalog.entities import logged_tables
-    from highwater.catalog.tables import gather_anew
+    from highwater.catalog.tables import gather_anew, named
     from highwater.landing.deliveries import all_empty
     from highwater.landing.landing import require_landing_folder
     from highwater.runtime.project import lease
@@ -190,7 +197,10 @@ def build(hold, verbose, arguments):
     declared = _feeds(())
     require_landing_folder(declared.values())
     rejections.check_thresholds()
+    began = time.monotonic()
     with lease("highwater build"):
+        if told := last_build.what_the_first_does(sum(len(feed.tables) for feed in declared.values())):
+            click.echo(told)
         newest, changed, undecided = _land(session(keeps_classes=True), declared)
         told_at_end = [] if undecided else [f"\n{words}" for words in all_empty([*declared.values()], newest)]
         for failure in undecided:  # told at the end too, behind what dbt says
@@ -239,13 +249,20 @@ def build(hold, verbose, arguments):
                 click.echo(line, err=True)
             if is_told:
                 untold.told("rejected")
+            click.echo(f"The build took {time.monotonic() - began:.0f} s.")
             if withheld:
                 raise CheckError("\n".join(withheld))
             sys.exit(status)
-        words, unasked, counts = last_build.summary(
+        words, unasked, counts, accounted = last_build.summary(
             session(), rejected, last if is_same else None, dbt.pending, bool(dbt.recorded)
         )
-        click.echo("\n".join(["", words, *told_at_end]))
+        news = [account.since_the_last(account.remembered(), accounted), rejections.why_no_trouble(rejected)]
+        if dbt.waiting:
+            news.append(f"Records of {named([*dbt.waiting])} wait for a declaration and are in no count; see below.")
+        news = ["", *filter(None, news)] if any(news) else []
+        click.echo("\n".join([*news, "", words, *told_at_end, "", f"The build took {time.monotonic() - began:.0f} s."]))
+        if accounted:
+            account.remember(accounted)
         if is_told:
             untold.told("rejected")
         undecided += [*dbt.waiting.values(), *troubles, *unasked]
@@ -374,7 +391,7 @@ def resync(table, files, read_at):
 @click.argument("table", required=False, callback=_known)
 @click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table")
 def status(table, form):
-    """Say where every table stands, or TABLE: landed, waiting, pending, compacted, rejected, stale."""
+    """Say where every table stands, or TABLE: its rows, what waits or is pending, read, applied, rejected, stale."""
     import json
 
     from highwater.spark.spark import reading_session
@@ -394,9 +411,10 @@ def status(table, form):
     elif form == "table":
         if found and found[0]["step"]:
             click.echo(found[0]["step"])
-        columns = ["table", "landed_at", "waiting", "base", "pending", "tombstones", "compacted_at"]
-        columns += ["rejected", "stale", "tied"]
-        show_table(columns, [[row[name] for name in columns] for row in found])
+        if found:
+            at = found[0]["last_build"]
+            click.echo(f"The last build came to its end at {at} UTC." if at else "No build has come to its end yet.")
+        show_table(OF_EVERY_TABLE, [[_to_the_second(row[name]) for name in OF_EVERY_TABLE] for row in found])
         for told in dict.fromkeys(row["gone_back"] for row in found if row["gone_back"]):
             click.echo(told)
         for row in found:
@@ -409,6 +427,10 @@ def status(table, form):
         troubles.setdefault(row["trouble"], []).append(row["table"])
     if troubles:
         raise CheckError("\n".join(f"{', '.join(tables)}: {trouble}" for trouble, tables in troubles.items()))
+
+
+def _to_the_second(value):
+    return value.replace(microsecond=0) if isinstance(value, datetime) else value
 
 
 @commands.command()

@@ -9,13 +9,15 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from highwater.builds.rejections import Rejected, lines_of
+from highwater.builds.account import VERDICTS, account_of, in_words
+from highwater.builds.rejections import QUERY, Rejected, lines_of
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed
 from highwater.catalog.pending import pending_changes
 from highwater.catalog.tables import LISTS, Trouble, by_itself, named, of_each, tables_in
 from highwater.landing.landings import Landing
 from highwater.runtime.package import is_the_project, package
+from highwater.runtime.printable import counted as number_of
 from highwater.runtime.project import lake, read_state, utc_now, write_whole
 from highwater.spark.lake_tables import folders_of_tables, newest_commit_in
 
@@ -23,11 +25,14 @@ NEWER = """
     select
         count_if(not is_derived) as read,
         count_if(is_tied) as tied,
+        count_if(verdict = 'applied' and not is_derived) as applied,
+        count_if(verdict = 'superseded' and not is_derived) as superseded,
+        count_if(verdict = 'duplicate' and not is_derived) as duplicate,
         count_if(rejection_reason is not null and not is_derived) as rejected
     from lake.`{table}_changes` where {newer}
 """
 
-NOTHING_NEWER = {"read": 0, "tied": 0, "rejected": 0}
+NOTHING_NEWER = dict.fromkeys(["read", "tied", *VERDICTS], 0)
 RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
 SELECTING = ("--select", "-s", "--models", "--model", "-m")
 OPERATIONS = ["ledger", "unassigned_records", "rejection_reasons", *sorted(LISTS)]
@@ -159,28 +164,42 @@ def forget() -> None:
     (lake() / "last_build.json").unlink(missing_ok=True)
 
 
+def what_the_first_does(tables: int) -> str | None:
+    """Return what to say before the first build of a lake, which takes long; None: it is not the first.
+
+    Arguments:
+        tables: how many are declared.
+    """
+    if not tables or any(name.startswith("lake.") for name in folders_of_tables()):
+        return None
+    return (
+        f"The first build of {number_of(tables, 'table')} takes minutes: Spark starts, delivered files land, and every "
+        "model is built and tested. Later builds take up only what has landed since."
+    )
+
+
 def summary(
     spark,
     rejected_now: Iterable[Rejected] = (),
     record: dict | None = None,
     left_pending: Mapping[str, int] | None = None,
     is_recorded: bool = False,
-) -> tuple[str, list[str], dict[str, dict]]:
-    """Return what is where after a build, a line for each entity, and what to type next.
+) -> tuple[str, list[str], dict[str, dict], dict[str, int]]:
+    """Return what is where after a build, a line for each entity, what became of all records, and what to type next.
 
     Arguments:
         rejected_now: what the build rejected; lines below its entity's say it.
         record: of the last build of the same project; tables that are as it left them are not counted again.
         left_pending: what the build has said of that, by entity. is_recorded: the ledger has what the logs have.
-    Returns: the words, which of their lines say that something could not be asked, a damaged table for example, and
-        what was counted, by entity.
+    Returns: the words, which of their lines say that something could not be asked, a damaged table for example,
+        what was counted, by entity, and the account of all records; {}: the ledger has not been built.
     """
     there, declared = tables_in(spark, "lake"), dict(logged_tables())
     tables = {entity: feeds for entity, feeds in declared.items() if entity in there}
     if not declared:
-        return "No table is declared yet; see: highwater add-table --help", [], {}
+        return "No table is declared yet; see: highwater add-table --help", [], {}, {}
     if not tables:
-        return f"None of the {len(declared)} declared tables is built yet; run: highwater build", [], {}
+        return f"None of the {len(declared)} declared tables is built yet; run: highwater build", [], {}, {}
     untold = {}
 
     def asked(name: str, columns: str, rest: str) -> list:
@@ -190,9 +209,8 @@ def summary(
             return []
         return answer
 
-    figures = (
-        "table_name, feed, sum(read) as read, sum(tied) as tied, max(landed_at) as newest, max(landing_batch) as batch"
-    )
+    sums = ", ".join(f"sum({name}) as {name}" for name in NOTHING_NEWER)
+    figures = f"table_name, feed, {sums}, max(landed_at) as newest, max(landing_batch) as batch"
     ledger = defaultdict(list)
     for row in asked("ledger", figures, "group by table_name, feed"):
         ledger[row.table_name].append(row)
@@ -214,6 +232,7 @@ def summary(
     details = {found.entity: [f"    {line}" for line in lines_of(found)] for found in rejected_now}
     replayed = _replayed(spark, {feed for feeds in tables.values() for feed, _ in feeds})
     width = max(len(table) for table in tables)
+    became = {}
     lines = []
     for table in tables:
         counted = counts[table]
@@ -223,32 +242,41 @@ def summary(
             untold[table] = " ".join(dict.fromkeys(trouble.sentence for trouble in troubles))
             lines += [f"  {table:<{width}}  {untold[table]}", *details.get(table, [])]
             continue
-        now, pending = counted["now"], counted["pending"]
-        read, tied = None, 0
+        now, pending, tied = counted["now"], counted["pending"], 0
+        came_from = ""
         if table in ledger:
-            read, tied = (sum(row[name] for row in [*ledger[table], counted]) for name in ("read", "tied"))
-            rejected[table] += counted["rejected"]
-            read -= sum(replayed[feed].get(source, 0) for feed, source in tables[table])
+            of_table = {name: sum(row[name] for row in [*ledger[table], counted]) for name in NOTHING_NEWER}
+            of_table["replayed"] = sum(replayed[feed].get(source, 0) for feed, source in tables[table])
+            became[table], tied = of_table, of_table["tied"]
+            listed = rejected[table] + counted["rejected"] if "rejected_changes" in there else None
+            came_from = f"   from {_became(of_table, listed)}"
         lines.append(
-            f"  {table:<{width}}  {now:>9,} rows now"
-            + (f"   from {read:,} records" if read is not None else "")
+            f"  {table:<{width}}  {now:>9,} rows now{came_from}"
             + (f", {pending:,} pending" if pending else "")
-            + (f", {rejected[table]:,} rejected (see rejected_changes)" if rejected[table] else "")
             + (f", {stale[table]:,} stale (see stale_rows)" if stale[table] else "")
             + (f", {tied:,} tied (see sequence_ties)" if tied else "")
         )
         lines += details.get(table, [])
-    for (unassigned,) in asked("unassigned_records", "sum(records)", "having sum(records) > 0"):
+    unassigned = next((total for (total,) in asked("unassigned_records", "coalesce(sum(records), 0)", "")), None)
+    if unassigned:
         noun = "record belongs" if unassigned == 1 else "records belong"
         lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")
     lines += [f"  {name}: {sentence}" for name, sentence in untold.items() if name not in tables]
+    account = account_of(became.values(), unassigned) if became else {}
+    if account:
+        lacking = [table for table in tables if table in untold or (table not in ledger and counts[table]["read"])]
+        without = f", without {named(lacking)}, which could not be counted" if lacking else ""
+        lines.append(f"  {in_words(account)}{without}")
     hints = []
     if ledger:
-        hints += [
-            '  highwater query "select * from ledger order by landed_at"      what became of every record',
-            '  highwater query "select table_name, rejection_reason, rejection_detail, source_file, source_line '
-            'from rejected_changes"',
-        ]
+        hints.append('  highwater query "select * from ledger order by landed_at"      what became of every record')
+    if account.get("rejected"):
+        hints.append(f"  {QUERY}      why records were rejected")
+    if unassigned:
+        hints.append(
+            '  highwater query "select feed, source_table, source_file, records from unassigned_records"      '
+            "records of no declared table"
+        )
     if any(
         table not in ledger and "ledger" not in untold and table not in untold and counted["now"]
         for table, counted in counts.items()
@@ -263,11 +291,29 @@ def summary(
             "Next:",
             f'  highwater query "select * from {latest} limit 10"',
             *hints,
+            "  highwater status      where every table stands",
             "  highwater dbt docs generate --static      lineage and columns, for a browser: target/static_index.html",
         ]
     )
     counted = {table: counts[table] for table in tables if isinstance(counts[table], dict)}
-    return words, [f"{name} could not be asked; its line says why." for name in untold], counted
+    return words, [f"{name} could not be asked; its line says why." for name in untold], counted, account
+
+
+def _became(records: Mapping[str, int], listed: int | None) -> str:
+    """Return what became of the records of a table: every verdict, and of duplicates only whether there are some.
+
+    Arguments:
+        listed: how many rejected_changes has; None: that list has not been built.
+    """
+    read, again = records["read"] - records["replayed"], records["replayed"]
+    told = [f"{records[name]:,} {name}" for name in VERDICTS if records[name] or name != "duplicate"]
+    there = "see rejected_changes" if listed in (None, records["rejected"]) else f"{listed:,} still in rejected_changes"
+    return (
+        number_of(read, "record")
+        + (f" and {again:,} replayed" if again else "")
+        + f": {', '.join(told)}"
+        + (f" ({there})" if records["rejected"] else "")
+    )
 
 
 def _unchanged_counts(record: dict) -> dict[str, dict]:
@@ -281,7 +327,7 @@ def _unchanged_counts(record: dict) -> dict[str, dict]:
     # what a publication lets be seen may change while the tables do not
     if any(was.get(name) != version for name, version in now.items() if name.endswith("_publications")):
         return {}
-    return {table: counted for table, counted in record["counts"].items() if is_unchanged(table)}
+    return {table: NOTHING_NEWER | counted for table, counted in record["counts"].items() if is_unchanged(table)}
 
 
 def _asked(spark, table: str, columns: str, rest: str) -> list:

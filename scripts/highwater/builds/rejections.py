@@ -16,6 +16,11 @@ from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, printable
 from highwater.spark.spark import quoted
 
+# what a reader needs to act
+QUERY = (
+    'highwater query "select table_name, rejection_reason, rejection_detail, what_to_do, source_file, source_line '
+    'from rejected_changes"'
+)
 LINES_OF_A_TABLE = 5
 LONGEST_TEXT = 200
 # one value that does not fit is odd, several in a row are a type
@@ -370,6 +375,31 @@ def _of_batches(rejected: Rejected) -> list[str]:
                 f"'{rejected.entity}' and feed = '{feed}' and landing_batch = {batch}\""
             )
     return troubles
+
+
+def why_no_trouble(rejected: Iterable[Rejected]) -> str | None:
+    """Return why the build does not fail for what it rejected, of the tables that are no trouble; None: there are none.
+
+    Example: `6 of 9 new records of customers, orders were rejected. That is a warning and no error: their batches have
+    fewer than 100 records (rejected_when).`
+    """
+    calm = [found for found in rejected if not found.connectors and not troubles_of(found)]
+    if not calm:
+        return None
+    batches = [(found.entity, read, count) for found in calm for read, count in found.batches.values()]
+    read, count = (sum(numbers) for numbers in list(zip(*batches, strict=True))[1:])
+    allowed = {
+        f"batches of fewer than {threshold.records:,} records"
+        if read < threshold.records
+        else f"at most {threshold.percent:g} % of a batch"
+        for entity, read, _ in batches
+        for threshold in [threshold_of(entity)]
+    }
+    why = " or ".join(sorted(allowed)) if len(allowed) < 3 else "as many as each table allows"
+    return (
+        f"{count:,} of {counted(read, 'new record')} of {named([found.entity for found in calm])} rejected: a warning "
+        f"and no error, for `rejected_when` lets pass {why}. What to do: {QUERY}"
+    )
 
 
 def _share(part: int, whole: int) -> str:

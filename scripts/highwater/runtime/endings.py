@@ -9,6 +9,7 @@ import threading
 from highwater.runtime.errors import UsageError
 from highwater.runtime.faults import sentence_of
 from highwater.runtime.printable import printable_text
+from highwater.runtime.project import holds_lease
 
 # what runs in threads, or in Spark, may not let go; then the process leaves all the same
 SECONDS_TO_LEAVE = 10
@@ -44,7 +45,8 @@ def _catch_signals() -> list[int]:
         if caught:
             os._exit(128 + number)
         caught.append(number)
-        os.write(terminal, b"highwater: stopped; run it again to finish what it was doing.\n")
+        again = b"; run it again to finish what it was doing" if holds_lease() else b""
+        os.write(terminal, b"highwater: stopped%s.\n" % again)
         # what dbt and Java say of being stopped
         _send_to_nowhere(1, 2)
         _leave_soon(128 + number)

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from highwater.runtime.errors import UsageError
 
+# what this process holds the lease for
+_held: list[str] = []
+
 
 def enter_project() -> Path:
     """Find the project from the current folder upwards and make it the current folder.
@@ -141,9 +144,11 @@ def lease(command: str):
             handle.write(json.dumps({"command": command, "process": os.getpid(), "since": utc_now()}).encode())
         except OSError as error:
             raise _cannot_be_written(error) from error
+        _held.append(command)
         try:
             yield
         finally:
+            _held.remove(command)
             with contextlib.suppress(OSError):
                 handle.truncate(0)
 
@@ -178,6 +183,11 @@ def step_under_way() -> str | None:
             return f"{command} of {since} UTC was killed; run it again"
     except FileNotFoundError:
         return None
+
+
+def holds_lease() -> bool:
+    """Return whether this process holds the lake's lease: it may be writing."""
+    return bool(_held)
 
 
 def is_being_written() -> bool:

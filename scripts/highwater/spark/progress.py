@@ -10,13 +10,26 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from highwater.catalog.tables import SECONDS_OF_SILENCE
+from highwater.catalog.tables import SECONDS_OF_SILENCE, named
 
 RESULTS = {"LogModelResult", "LogSeedResult", "LogSnapshotResult", "LogTestResult", "LogNodeResult"}
 EXPORT = re.compile(r"stg_exports_\w+")
 STAGING = re.compile(r"stg_\w+?__(\w+)_changes")
 HOW_FAR = re.compile(r"\w+: \d+ of \d+ gathered")
 LAYERS = {"_changes": "log", "_merged": "base", "": "view", "_history": "history"}
+SECONDS_OF_SILENCE_IN_A_LOG = 30
+WARNINGS_OF_DBT = {"RunResultWarning", "RunResultWarningMessage"}
+OF_A_LIST = re.compile(r"is_empty_(\w+?)_")
+OF_FIELDS = re.compile(r"has_declared_fields_stg_(\w+?)__(\w+?)_changes_")
+QUERY_OF = 'See: highwater query "select * from {}"'
+# the lists that every project has, and what stands in them
+FOUND_IN = {
+    "rejected_changes": "a rejected record each, with why and what to do",
+    "stale_rows": "each a key that shows an older row, for its newest change was rejected",
+    "sequence_ties": "each a change whose order the source does not tell",
+    "late_changes": "each a change that was applied later than the horizon of its table",
+    "unassigned_records": "each a file with records of a table that is not declared",
+}
 PROBLEMS = {"warn": "warning", "error": "error", "fail": "failed test", "skipped": "left out"}
 
 
@@ -32,25 +45,53 @@ class Progress:
         self.layers = {f"{table}{suffix}": (table, layer) for table in tables for suffix, layer in LAYERS.items()}
         self.bar, self.task = bar, None
         self.seconds, self.ended = defaultdict(dict), Counter()
+        self.total, self.done, self.running, self.reworded = None, 0, [], set()
         self.began = self.said = time.monotonic()
         self.lock = threading.Lock()
 
     def hear(self, event) -> None:
         """Take in an event of dbt's, which come from several threads."""
         with self.lock:
-            if event.info.name == "MainReportVersion" and self.task is not None:
-                self.bar.remove_task(self.task)
-                self.task = None
+            if event.info.name == "MainReportVersion":
+                self._begin()
             elif event.info.name == "LogStartLine":
+                self._start(event.data.node_info)
                 self._show(event.data.node_info.node_name, event.data.total)
             elif event.info.name in RESULTS:
                 self._count(event.data.node_info, event.data)
             elif event.info.name == "SkippingDetails":
                 self.ended["skipped"] += 1
-            elif event.info.level == "warn" or self._is_worth_a_line(event.info):
+                self.done += 1
+            elif not self._is_reworded(event) and (event.info.level == "warn" or self._is_worth_a_line(event.info)):
                 self._say(event.info.msg)
 
+    def still(self) -> None:
+        """Say how far the build has come, where nothing was said for long; the longer it takes, the less often."""
+        with self.lock:
+            now = time.monotonic()
+            if self.bar is None and now - self.said >= max(SECONDS_OF_SILENCE_IN_A_LOG, (now - self.began) / 10):
+                self._say(self._how_far(now - self.began))
+
+    def _how_far(self, seconds: float) -> str:
+        if self.total is None:
+            return f"dbt reads the project, {seconds:.0f} s by now"
+        now = named(self.running) or "tests"
+        return f"{self.done:,} of {self.total:,} models and tests done in {seconds:.0f} s; now {now}"
+
+    def _begin(self) -> None:
+        """An invocation of dbt begins, of which a build may have several."""
+        self.total, self.done, self.running = None, 0, []
+        if self.bar is not None:
+            if self.task is not None:
+                self.bar.remove_task(self.task)
+            self.task = self.bar.add_task("dbt reads the project", total=None)
+
+    def _start(self, node) -> None:
+        if node.resource_type != "test":
+            self.running.append(node.node_name)
+
     def _show(self, name: str, total: int) -> None:
+        self.total = total
         if self.bar is None:
             return
         if self.task is None:
@@ -60,7 +101,12 @@ class Progress:
     def _count(self, node, data) -> None:
         status = str(data.status).lower()
         kind = "test" if node.resource_type in ("test", "unit_test") else "model"
+        self.running = [name for name in self.running if name != node.node_name]
+        if status == "warn" and (said := what_a_test_found(node.node_name, data.num_failures)):
+            self.reworded.add(node.unique_id)
+            self._say(f"warning: {said}")
         self.ended[status if status in PROBLEMS else kind] += 1
+        self.done += 1
         if self.bar is not None:
             self.bar.advance(self.task)
         elif kind == "model" and status not in PROBLEMS:
@@ -74,6 +120,10 @@ class Progress:
         self.seconds[table][layer] = self.seconds[table].get(layer, 0) + seconds
         if layer in ("view", "built"):
             self._say(_line(table, self.seconds.pop(table)))
+
+    def _is_reworded(self, event) -> bool:
+        """Return whether an event repeats in dbt's words, which name files of the package, what was said in ours."""
+        return event.info.name in WARNINGS_OF_DBT and event.data.node_info.unique_id in self.reworded
 
     def _is_worth_a_line(self, info) -> bool:
         """Return whether a macro says something; how far it has come, only when nothing was said for a while."""
@@ -93,7 +143,25 @@ class Progress:
         problems = [
             f", {_counted(self.ended[status], word)}" for status, word in PROBLEMS.items() if self.ended[status]
         ]
-        self._say(f"{done}{''.join(problems)}, in {time.monotonic() - self.began:.0f} s")
+        self._say(f"{done}{''.join(problems)}, in {time.monotonic() - self.began:.0f} s of dbt")
+
+
+def what_a_test_found(test: str, failures: int) -> str | None:
+    """Return in words of the table what a test that comes with every project warns of; None: it is another test.
+
+    Arguments:
+        test: its name, as dbt has made it. failures: how many rows it has found.
+    Example: `what_a_test_found("is_empty_stale_rows_", 2)` begins with `stale_rows has 2 rows`.
+    """
+    if (listed := OF_A_LIST.fullmatch(test)) and listed[1] in FOUND_IN:
+        return f"{listed[1]} has {_counted(failures, 'row')}, {FOUND_IN[listed[1]]}. {QUERY_OF.format(listed[1])}"
+    if fields := OF_FIELDS.search(test):
+        feed, table = fields.groups()
+        return (
+            f"{feed}.{table}: new records have fields that are not as declared, which are told below. "
+            "To compare declarations and files: highwater check"
+        )
+    return None
 
 
 def _line(table: str, seconds: dict[str, float]) -> str:
@@ -123,9 +191,28 @@ def shown(tables: Iterable[str]) -> Iterator[None]:
     with _bar() as bar:
         _current.append(Progress(tables, bar))
         try:
-            yield
+            with _told_in_silence(_current[-1]):
+                yield
         finally:
             _current.pop().end()
+
+
+@contextlib.contextmanager
+def _told_in_silence(progress: Progress) -> Iterator[None]:
+    """Let a log have a line from time to time, also while one long step goes on."""
+    ended = threading.Event()
+
+    def watch():
+        while not ended.wait(SECONDS_OF_SILENCE_IN_A_LOG / 3):
+            progress.still()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
 """Answers about a lake: where every table stands, and queries.
 
-Imports: runtime, catalog, landing, upkeep.
+Imports: runtime, catalog, landing, builds, upkeep.
 """

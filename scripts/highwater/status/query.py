@@ -5,10 +5,11 @@ import json
 import re
 import sys
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timezone
 from decimal import Decimal
 
 from pyspark.sql import Row
+from pyspark.sql.types import TimestampType
 
 from highwater.runtime import faults
 from highwater.runtime.errors import CheckError, UsageError
@@ -78,7 +79,8 @@ def _parse_error(said: str, sql: str) -> str:
 
 
 def _show_rows(answer, form: str) -> None:
-    names, rows = answer.columns, answer.toLocalIterator()
+    names, kinds = answer.columns, [field.dataType for field in answer.schema]
+    rows = ([_zoned(v, kind) for v, kind in zip(row, kinds, strict=True)] for row in answer.toLocalIterator())
     twice = next((name for name in names if names.count(name) > 1), None)
     if form == "json" and twice:
         raise UsageError(f"two columns are called {twice!r}; name them with `as`, JSON keeps one of a name.")
@@ -88,9 +90,28 @@ def _show_rows(answer, form: str) -> None:
         writer.writerows([None if v is None else _text(v) for v in row] for row in rows)
     elif form == "json":
         for row in rows:
-            print(_json(row.asDict(recursive=True)))
+            print(_json(dict(zip(names, row, strict=True))))
     else:
         show_table(names, rows)
+
+
+def _zoned(value, kind):
+    """Return a value whose times of the type `timestamp`, which are moments, have their zone; rows become mappings."""
+    if isinstance(value, Row):
+        return {field.name: _zoned(value[i], field.dataType) for i, field in enumerate(kind.fields)}
+    if isinstance(value, dict):
+        return {_zoned(key, kind.keyType): _zoned(each, kind.valueType) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_zoned(each, kind.elementType) for each in value]
+    return _in_utc(value) if isinstance(value, datetime) and isinstance(kind, TimestampType) else value
+
+
+def _in_utc(local: datetime) -> datetime:
+    """Return a moment in UTC, which Spark has given in the zone of this process."""
+    try:
+        return local.astimezone(timezone.utc)
+    except (OverflowError, ValueError):  # the first and last days that there are
+        return local.replace(tzinfo=timezone.utc)
 
 
 def _json(value) -> str:
@@ -114,12 +135,17 @@ def _text(value) -> str:
 
 
 def show_table(names, rows) -> None:
-    """Print rows as a table for people; each upright, a line a column, where columns side by side could not be read."""
+    """Print rows as a table for people; each upright, a line a column, where columns side by side could not be read.
+
+    A cell is one line, and what breaks lines stands in it as `\\n`, unless it is all there is: a plan, a statement.
+    """
     from rich.cells import cell_len
     from rich.console import Console
 
     names = [printable(name) for name in names]
-    texts = [["NULL" if v is None else printable_text(_text(v)) for v in row] for row in rows]
+    rows = list(rows)
+    shown = printable_text if len(names) == len(rows) == 1 else printable
+    texts = [["NULL" if v is None else shown(_text(v)) for v in row] for row in rows]
     console = Console(width=None if sys.stdout.isatty() else 200)
     widths = [
         max(cell_len(line) for text in column for line in text.split("\n"))

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from highwater.catalog.entities import key_of, known_table, logged_tables
+from highwater.builds import account
+from highwater.catalog.entities import key_of, known_table, logged_tables, settings_of
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.pending import are_pending, log_went_back
 from highwater.catalog.tables import Trouble, by_itself, of_each, tables_in
@@ -14,6 +15,7 @@ from highwater.upkeep.retention import retention_of
 STANDING = [
     "key",
     "step",
+    "last_build",
     "landed_at",
     "landed_batch",
     "logged_batch",
@@ -25,7 +27,7 @@ STANDING = [
     "gone_back",
     "trouble",
 ]
-LAYERED = ["changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
+LAYERED = ["rows", "changed_at", "lag_seconds", "base", "pending", "pending_percent", "tombstones"]
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
 # where a horizon is declared: changes that were applied after it
 HORIZON = ["retention_days", "late"]
@@ -91,11 +93,12 @@ def status(spark, table: str | None = None) -> list[dict]:
     Arguments:
         table: the entity, for example `customers`; None: every one.
     Returns: entity, feeds, key columns, the command that is writing to the lake or was killed while it did, when a
-        batch landed last, the newest batch of each feed in raw and in the log, the position at the source that it
-        reached (where feeds tell it), how a database's changes are found, since when they are no longer captured,
-        since when a patch of the table is open, records that wait for a build, when the newest change was made at
-        the source and how long it took to land, rows of the base, pending changes, their share in percent of the base,
-        tombstones, when the table was compacted last and what made it due, the copy that `--retain-previous` kept,
+        build came to its end last, when a batch landed last, the newest batch of each feed in raw and in the log, the
+        position at the source that it reached (where feeds tell it), how a database's changes are found, since when
+        they are no longer captured, since when a patch of the table is open, records that wait for a build, rows that
+        the view shows, when the newest change was made at the source and how long it took to land, rows of the base,
+        pending changes, their share in percent of the base, tombstones, when the table was compacted last and what
+        made it due, the copy that `--retain-previous` kept,
         for how many days tombstones and changes are kept, changes that were applied after that horizon, and from
         the ledger: read, applied, superseded, duplicate, rejected, tied; how many rows are stale; and as `trouble`
         what could not be asked, a damaged table for example: what it would have said is None.
@@ -103,9 +106,10 @@ def status(spark, table: str | None = None) -> list[dict]:
     """
     known = dict(logged_tables())
     chosen = {known_table(table): known[table]} if table else known
-    step = step_under_way()
+    of_lake = {"step": step_under_way(), "last_build": account.remembered().get("at")}
     found = {
-        entity: {"table": entity, "feeds": [feed for feed, _ in feeds], "key": key_of(entity), "step": step}
+        entity: {"table": entity, "feeds": [feed for feed, _ in feeds], "key": key_of(entity)}
+        | of_lake
         | {"landed_batch": {}, "logged_batch": {}, "trouble": []}
         for entity, feeds in chosen.items()
     }
@@ -125,7 +129,8 @@ def status(spark, table: str | None = None) -> list[dict]:
         found[entity] |= marks
     # before the logs: a build that runs meanwhile appends to them first
     merged = [entity for entity in chosen if f"{entity}_merged" in lake]
-    layers = of_each(merged, by_itself(lambda entity: _layers(spark, entity), "lake.{}_merged"), "asking tables")
+    ask = by_itself(lambda entity: _layers(spark, entity, entity in lake), "lake.{}_merged")
+    layers = of_each(merged, ask, "asking tables")
     in_log = {}
     logged = [pair for pair in pairs if isinstance(landed.get(pair[1]), dict) and f"{pair[0]}_changes" in lake]
     waiting = of_each(logged, by_itself(lambda pair: _waiting(spark, *pair), "lake.{0[0]}_changes"), "asking logs")
@@ -230,10 +235,20 @@ def _waiting(spark, entity: str, feed: str, table: str):
     return spark.sql(WAITING.format(entity=entity, feed=feed, table=sql_text(table))).first()
 
 
-def _layers(spark, entity: str) -> dict:
+def _layers(spark, entity: str, has_view: bool) -> dict:
     row = spark.sql(LAYERS.format(entity=entity, pending=are_pending(spark, entity))).first()
     share = round(100 * row.pending / row.base, 1) if row.base else None
-    return row.asDict() | {"pending_percent": share} | _compaction(spark, entity)
+    rows = _rows(spark, entity, row) if has_view else None
+    return row.asDict() | {"rows": rows, "pending_percent": share} | _compaction(spark, entity, row.base)
+
+
+def _rows(spark, entity: str, layers) -> int | None:
+    """Return how many rows a view shows; None: it cannot be read now. A base that is all there is was counted."""
+    if not layers.pending and not settings_of(entity).get("truncates"):
+        return layers.base - layers.tombstones
+    ask = by_itself(lambda entity: spark.sql(f"select count(*) from lake.`{entity}`").first()[0], "lake.{}")
+    answer = ask(entity)
+    return None if isinstance(answer, Trouble) else answer
 
 
 def compaction_of(commit) -> str | None:
@@ -251,9 +266,16 @@ def compaction_of(commit) -> str | None:
     return None
 
 
-def _compaction(spark, entity: str) -> dict:
-    """Return when the merged table was compacted or rebuilt last, and by what."""
-    for commit in spark.sql(f"describe history lake.`{entity}_merged`").collect():
+def _compaction(spark, entity: str, base: int) -> dict:
+    """Return when the merged table was compacted or rebuilt last, and by what; its first build wrote what there was.
+
+    Arguments:
+        base: how many rows it has.
+    """
+    history = spark.sql(f"describe history lake.`{entity}_merged`").collect()
+    for commit in history:
         if cause := compaction_of(commit):
             return {"compacted_at": commit.timestamp, "compacted_by": cause}
+    if base and history[-1].version == 0:
+        return {"compacted_at": history[-1].timestamp, "compacted_by": "the first build"}
     return {}

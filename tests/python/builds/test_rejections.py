@@ -99,7 +99,11 @@ def test_odd_values_are_told_and_too_many_of_them_fail_the_build(gauges):
     told = f"{TABLE}: 2 of 100 records (2.0 %) of batch {two} of {FEED} were rejected, more than the 1 % of"
     assert trouble.startswith(told), trouble
     words, *_ = last_build.summary(gauges.spark, [found])
-    assert re.search(rf"^  {TABLE} +293 rows now   from 299 records, 6 rejected .*\n    1 of ", words, re.M), words
+    assert re.search(
+        rf"^  {TABLE} +293 rows now   from 299 records: 293 applied, 0 superseded, 6 rejected \(.*\n    1 of ",
+        words,
+        re.M,
+    ), words
 
 
 @pytest.mark.long
@@ -243,6 +247,23 @@ def test_a_threshold(project_of_one, declared, expected):
     project_of_one(declared)
     rejections.check_thresholds()
     assert threshold_of("orders") == Threshold(*expected)
+
+
+def test_a_build_says_why_it_does_not_fail_for_what_it_rejected(monkeypatch):
+    monkeypatch.setattr(rejections, "threshold_of", lambda entity: Threshold(*(5, 10) if entity == "lines" else ()))
+    monkeypatch.setattr(rejections, "declaration_of", lambda entity: entity)
+    few, small = Rejected("orders", {("shop", 2): (6, 2)}), Rejected("lines", {("shop", 2): (20, 1)})
+    assert rejections.why_no_trouble([few]) == (
+        "2 of 6 new records of orders rejected: a warning and no error, for `rejected_when` lets pass batches of fewer "
+        f"than 100 records. What to do: {rejections.QUERY}"
+    )
+    said = rejections.why_no_trouble([few, small])
+    assert said.startswith("3 of 26 new records of orders, lines rejected: a warning and no error"), said
+    assert "lets pass at most 5 % of a batch or batches of fewer than 100 records." in said
+    many = Rejected("orders", {("shop", 2): (100, 2)})
+    misread = Rejected("orders", {("shop", 2): (6, 6)}, connectors=[OtherConnector("shop", "mysql", "db2", 6, 6, {})])
+    assert rejections.troubles_of(many) and rejections.why_no_trouble([many, misread]) is None
+    assert rejections.why_no_trouble([]) is None
 
 
 @pytest.fixture

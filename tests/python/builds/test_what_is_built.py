@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fault_points import Commands
-from highwater.builds import last_build
+from highwater.builds import account, last_build
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import ReadOptions
 from highwater.spark import dbt, untold
@@ -86,6 +86,42 @@ def test_what_has_landed_since_a_build():
 def test_what_dbt_is_told_to_select():
     told = last_build.selection({"shop": ["orders", "order.*"], "store": []})
     assert told == ["--select", "source:shop.orders+", "source:shop+", "unassigned_records"]
+
+
+def became(**numbers) -> dict:
+    return dict.fromkeys(account.COUNTED, 0) | numbers
+
+
+def test_every_record_that_has_landed_is_accounted_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
+    assert account.remembered() == {} and account.since_the_last({}, became(read=3)) is None
+    tables = [became(read=126, applied=42, superseded=80, rejected=4), became(read=1200, applied=1200)]
+    now = account.account_of(tables, 7)
+    assert account.in_words(now) == (
+        "1,333 records landed: 1,242 applied, 80 superseded, 0 duplicate, 4 rejected, 7 unassigned"
+    )
+    account.remember(now)
+    before = account.remembered()
+    assert account.since_the_last(before, now) == f"No record has landed since the build of {before['at']} UTC."
+    tables.append(became(read=3, applied=1, duplicate=2, replayed=1))
+    assert account.since_the_last(before, account.account_of(tables, 7)) == (
+        f"2 records landed since the build of {before['at']} UTC, and 1 record read again by a replay: "
+        "1 applied, 0 superseded, 2 duplicate, 0 rejected, 0 unassigned."
+    )
+    # what is less than it was has been counted anew, or a table was declared
+    assert account.since_the_last(before, account.account_of(tables, 6)) is None
+    assert account.since_the_last(before, account.account_of(tables, None)) is None
+    assert "unassigned" not in account.in_words(account.account_of(tables, None))
+    (tmp_path / "account.json").write_text('{"account": 1')
+    assert account.remembered() == {}
+
+
+def test_the_first_build_says_that_it_takes_minutes(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
+    assert last_build.what_the_first_does(0) is None
+    assert last_build.what_the_first_does(1).startswith("The first build of 1 table takes minutes: ")
+    monkeypatch.setattr(last_build, "folders_of_tables", lambda: {"raw.shop": 1, "lake.orders_changes": 1})
+    assert last_build.what_the_first_does(1) is None
 
 
 def test_what_is_to_be_told_stays_until_it_was(tmp_path, monkeypatch):
@@ -179,7 +215,15 @@ def test_only_tables_with_news_are_built(fleet):
     assert ran == [second] and "Something has landed for 1 of 3 declared tables" in said
     # a line a table in place of dbt's log, which is there when asked for
     assert re.search(rf"^{second}: staging [\d.]+ s, log [\d.]+ s, base [\d.]+ s, view [\d.]+ s$", said, re.M)
-    assert re.search(r"^\d+ models built, \d+ tests passed, in \d+ s$", said, re.M)
+    assert re.search(r"^\d+ models built, \d+ tests passed, in \d+ s of dbt$", said, re.M)
+    assert re.search(r"^The build took \d+ s\.$", said, re.M)
+    # what became of every record that has landed, and of those since the last build
+    assert re.search(
+        r"^20 records landed since the build of [-: \d]+ UTC: \d+ applied, \d+ superseded, .* 0 unassigned\.$",
+        said,
+        re.M,
+    ), said
+    assert re.search(r"^  80 records landed: \d+ applied, .* 0 duplicate, 0 rejected, 0 unassigned$", said, re.M), said
     assert "OK created" not in said and "\x1b" not in said and len(said.splitlines()) < 40
     narrow, lines = fleet.rows(), fleet.lines(said)
     assert len(lines) == 3

@@ -128,6 +128,7 @@ def test_status_says_what_waits_and_when_it_was_compacted(workshop, shop):
     assert before["changed_at"] < before["landed_at"] and before["lag_seconds"] >= 0
     history = workshop.spark.sql("describe history deliveries_merged limit 1").first()
     assert before["compacted_at"] == history.timestamp
+    assert before["rows"] == 3
     shop.sql("insert into deliveries values (5, 'e')")
     extract(workshop, shop)
     (landed,) = status(workshop.spark, "deliveries")
@@ -137,6 +138,7 @@ def test_status_says_what_waits_and_when_it_was_compacted(workshop, shop):
     workshop.build("+deliveries", command="run")
     (applied,) = status(workshop.spark, "deliveries")
     assert (applied["waiting"], applied["pending"], applied["pending_percent"]) == (0, 1, 25.0)
+    assert applied["rows"] == 4
     assert applied["compacted_at"] == before["compacted_at"]
     shop.sql("delete from deliveries where id = 5")
     with pytest.raises(UsageError, match="there is no table 'nothing'"):

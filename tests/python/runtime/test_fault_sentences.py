@@ -208,14 +208,19 @@ def test_each_ending_has_its_code_and_one_line(tmp_path, code, status, words):
         "try: time.sleep(60)\nfinally: print('CANCEL', flush=True); os.system('echo Traceback >&2')",
     ],
 )
-def test_a_signal_prints_one_line(tmp_path, number, code):
-    process = leaving(tmp_path, f"import time, os\nprint('there', flush=True)\n{code}")
+@pytest.mark.parametrize("is_writing", [True, False])
+def test_a_signal_prints_one_line(tmp_path, number, code, is_writing):
+    """What it was doing is to be finished by whoever held the lease; a query has left nothing."""
+    begun = f"import time, os\nprint('there', flush=True)\n{code}"
+    writing = "from highwater.runtime.project import lease\nwith lease('highwater build'):\n"
+    process = leaving(tmp_path, writing + textwrap.indent(begun, "    ") if is_writing else begun)
     assert process.stdout.readline() == "there\n"
     time.sleep(0.05)
     process.send_signal(number)
     printed, told = process.communicate(timeout=60)
     assert (process.returncode, printed) == (128 + number, "")
-    assert told == "highwater: stopped; run it again to finish what it was doing.\n"
+    again = "; run it again to finish what it was doing"
+    assert told == f"highwater: stopped{again if is_writing else ''}.\n"
 
 
 def test_a_second_signal_leaves_at_once(tmp_path):

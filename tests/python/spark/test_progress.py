@@ -1,6 +1,9 @@
 """What a build shows in place of dbt's log, told by dbt's own events."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from dbt.events import types
 from dbt_common.events.base_types import EventLevel, msg_from_base_event
 from highwater.spark import progress
@@ -13,7 +16,7 @@ class Bar:
         self.tasks = {}
 
     def add_task(self, description, total):
-        self.tasks[len(self.tasks)] = {"done": 0, "total": total}
+        self.tasks[len(self.tasks)] = {"done": 0, "total": total, "description": description}
         return len(self.tasks) - 1
 
     def update(self, task, **values):
@@ -39,9 +42,9 @@ def ended(name: str, seconds: float, status: str = "OK"):
     return event("LogModelResult", level, status=status, execution_time=seconds, node_info=node(name))
 
 
-def checked(name: str, status: str):
+def checked(name: str, status: str, failures: int = 0):
     level = {"fail": EventLevel.ERROR, "warn": EventLevel.WARN}.get(status, EventLevel.INFO)
-    return event("LogTestResult", level, name=name, status=status, node_info=node(name, "test"))
+    return event("LogTestResult", level, name=name, status=status, num_failures=failures, node_info=node(name, "test"))
 
 
 @pytest.fixture
@@ -63,7 +66,7 @@ def test_a_table_has_a_line_when_its_view_is_built(build, capsys):
     # a table whose view was left out is told at the end
     build.hear(checked("one", "pass"))
     build.end()
-    assert capsys.readouterr().out == "lines: log 4.0 s\n8 models built, 1 test passed, in 0 s\n"
+    assert capsys.readouterr().out == "lines: log 4.0 s\n8 models built, 1 test passed, in 0 s of dbt\n"
 
 
 def test_what_went_wrong_is_counted_and_what_is_warned_of_is_told(build, capsys):
@@ -78,8 +81,61 @@ def test_what_went_wrong_is_counted_and_what_is_warned_of_is_told(build, capsys)
     said = capsys.readouterr().out
     assert "Warning in test one (models/x.yml)" in said and "orders waits: a full load\n" in said
     assert "appends" not in said and "orders: " not in said
-    ending = "0 models built, 0 tests passed, 1 warning, 1 error, 1 failed test, 1 left out, in 0 s"
+    ending = "0 models built, 0 tests passed, 1 warning, 1 error, 1 failed test, 1 left out, in 0 s of dbt"
     assert said.splitlines()[-1] == ending
+
+
+@pytest.mark.parametrize(
+    "test, told",
+    [
+        ("is_empty_rejected_changes_", "rejected_changes has 3 rows, a rejected record each, with why and what to do."),
+        ("is_empty_unassigned_records_", 'See: highwater query "select * from unassigned_records"'),
+        (
+            "highwater_has_declared_fields_stg_shop__orders_changes_orders__shop__orders",
+            "shop.orders: new records",
+        ),
+    ],
+)
+def test_what_a_test_of_the_package_warns_of_is_told_in_words_of_the_table(build, capsys, test, told):
+    """Neither the name that dbt has made nor a file that the user of a wheel does not have."""
+    build.hear(checked(test, "warn", failures=3))
+    of_it = {"node_info": node(test, "test")}
+    build.hear(event("RunResultWarning", EventLevel.WARN, resource_type="test", node_name=test, path="a.yml", **of_it))
+    build.hear(event("RunResultWarningMessage", EventLevel.WARN, msg="Got 3 results, configured to warn", **of_it))
+    said = capsys.readouterr().out
+    assert said.startswith("warning: ") and told in said and len(said.splitlines()) == 1, said
+    assert test not in said and "a.yml" not in said
+
+
+def test_a_list_that_every_project_has_is_known(build):
+    """A new one of models/operations whose rows are warned of needs its words."""
+    operations = yaml.safe_load((Path(__file__).parents[2] / "models/operations/operations.yml").read_text())
+    warned = {model["name"] for model in operations["models"] for test in model["data_tests"] if "is_empty" in test}
+    assert warned == progress.FOUND_IN.keys()
+
+
+def test_a_log_has_a_line_in_long_silence_and_the_longer_the_fewer(build, capsys):
+    build.still()
+    assert capsys.readouterr().out == ""
+    build.said -= 31
+    build.still()
+    assert capsys.readouterr().out == "dbt reads the project, 0 s by now\n"
+    build.hear(event("LogStartLine", description="", index=1, total=9, node_info=node("orders_changes")))
+    build.hear(event("LogStartLine", description="", index=2, total=9, node_info=node("one", "test")))
+    build.hear(checked("one", "pass"))
+    build.still()
+    assert capsys.readouterr().out == "", "something was said just now"
+    build.said, build.began = build.said - 40, build.began - 100
+    build.still()
+    assert capsys.readouterr().out == "1 of 9 models and tests done in 100 s; now orders_changes\n"
+    # after an hour it takes six minutes of silence
+    build.said, build.began = build.said - 300, build.began - 3600
+    build.still()
+    assert capsys.readouterr().out == ""
+    bar = progress.Progress(["orders"], Bar())
+    bar.said -= 100
+    bar.still()
+    assert capsys.readouterr().out == ""
 
 
 def test_how_far_something_has_come_is_told_in_silence_only(build, capsys):
@@ -95,8 +151,9 @@ def test_how_far_something_has_come_is_told_in_silence_only(build, capsys):
 def test_a_bar_counts_what_is_done_of_each_invocation(capsys):
     bar = Bar()
     build = progress.Progress(["orders"], bar)
-    for _ in range(2):
+    for task in range(2):
         build.hear(event("MainReportVersion", version="1", log_version=3))
+        assert bar.tasks[task]["description"] == "dbt reads the project"
         for name in ("orders_changes", "orders"):
             build.hear(event("LogStartLine", description="", index=1, total=2, node_info=node(name)))
             build.hear(ended(name, 1))

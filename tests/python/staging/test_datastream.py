@@ -51,7 +51,12 @@ CASES = {
     "D8": (
         [
             [(INS, "1", "a", "1"), (INS, "1", "b", "1"), (INS, "1", "c", "1")],
-            [("UPDATE", "2", "a", "2"), ("delete", "2", "b", None), ("TRUNCATE", "3", "c", None)],
+            [
+                ("UPDATE", "2", "a", "2"),
+                ("delete", "2", "b", None),
+                ("TRUNCATE", "3", "c", None),
+                (None, "4", "c", "3"),
+            ],
         ],
         {"a": "2", "c": "1"},
     ),
@@ -130,7 +135,23 @@ def test_d8_truncate_is_rejected_and_the_alias_is_an_update(live, workshop):
         ("update", "applied", None),
         ("delete", "applied", None),
         (None, "rejected", "unknown_operation"),
+        (None, "rejected", "unknown_operation"),
     ]
+
+
+@pytest.mark.parametrize(
+    "case, reason, details",
+    [
+        ("D8", "unknown_operation", ['operation is ["TRUNCATE"]', "operation is absent"]),
+        ("C14", "unreadable_sequence", ["sequence is absent"]),
+    ],
+)
+def test_what_a_record_lacks_is_absent(live, workshop, case, reason, details):
+    found = workshop.rows(
+        f"select rejection_reason, rejection_detail from cases_changes where case_name = '{case}' "
+        "and rejection_reason is not null order by source_line"
+    )
+    assert found == [(reason, detail) for detail in details]
 
 
 def test_d11_the_rejected_record_is_kept_with_file_and_line(live, workshop):

@@ -129,7 +129,7 @@ def whole(built):
     with pytest.MonkeyPatch.context() as patch:
         list_two_tables(patch)
         found = {row["table"]: row for row in status(built.spark)}
-        words, untold, _ = last_build.summary(built.spark)
+        words, untold, *_ = last_build.summary(built.spark)
     assert untold == [] and not [row for row in found.values() if row["trouble"]]
     assert None not in {row[name] for row in found.values() for name in FIELDS}
     return found, words
@@ -153,7 +153,7 @@ def test_a_damaged_table_costs_its_line_alone(two_tables, whole, monkeypatch, ta
             if row["trouble"]:
                 assert table in row["trouble"] and "\n" not in row["trouble"] and "damaged" in row["trouble"], row
                 assert row["trouble"] in told
-        said, untold, _ = last_build.summary(two_tables.spark)
+        said, untold, *_ = last_build.summary(two_tables.spark)
         (line,) = [line for line in words.splitlines() if line.startswith("  cases ")]
         assert line.split("  from ")[0].rstrip() in said, said
         # of a log the summary reads what the ledger has not counted, and there is nothing of that

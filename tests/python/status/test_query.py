@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 from highwater.runtime.errors import UsageError
@@ -229,6 +230,27 @@ def test_values_and_names_do_not_speak_to_the_terminal(workshop, capsys):
     answer = capsys.readouterr().out
     assert not set(answer) & {"\x1b", "\x07", "\x9b", "\u202e"}
     assert json.loads(answer) == {"n\x1b[2J": "\x1b[31mr\x1b]0;x\x07\x9bm\u202e", "b": "two\nlines"}
+
+
+def test_a_cell_is_one_line_unless_it_is_all_there_is(capsys):
+    show_table(["a", "b"], [["two\nlines", "a\ttab"]])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "two" in line]
+    assert "two\\nlines" in line and "a\\ttab" in line
+    show_table(["plan"], [["== Physical Plan ==\nScan"]])
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()][-3:-1] == ["== Physical Plan ==", "Scan"]
+
+
+def test_a_moment_has_its_zone_and_a_time_without_one_has_none(workshop, capsys):
+    zoned, plain = "timestamp'2024-05-31 10:00:00.5Z'", "timestamp_ntz'2024-05-31 10:00:00.5'"
+    sql = f"select {zoned} as z, {plain} as p, array(named_struct('z', {zoned}, 'p', {plain}), null) as nested, "
+    show(workshop.spark, f"{sql} timestamp'9999-12-31' as last, cast(null as timestamp) as none", "json")
+    moment, time = "2024-05-31 10:00:00.500000+00:00", "2024-05-31 10:00:00.500000"
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer.pop("z"), answer.pop("p"), answer.pop("none")) == (moment, time, None)
+    assert answer == {"nested": [{"z": moment, "p": time}, None], "last": "9999-12-31 00:00:00+00:00"}
+    for form in ("table", "csv"):
+        show(workshop.spark, f"select {zoned} as z, {plain} as p", form)
+        assert re.search(rf"{re.escape(moment)}\W+{time}\b", capsys.readouterr().out), form
 
 
 def test_the_pages_say_that_it_is_no_sandbox():

@@ -1,5 +1,6 @@
 """The shipped examples: the experiment's 188 rows, values to the last digit, and checks that can fail."""
 
+import contextlib
 import csv
 import re
 import subprocess
@@ -9,7 +10,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from highwater import cli
 from highwater.builds import last_build
+from highwater.status.status import _compaction, _rows, status
 from pyspark.sql import Row
 from repository import PROJECT
 
@@ -25,7 +28,7 @@ def test_the_summary_of_a_build_of_a_part(workshop, monkeypatch):
     there, asked = catalog.tableExists, ("lake.ledger", "lake.rejected_changes", "lake.unassigned_records")
     monkeypatch.setattr(catalog, "tableExists", lambda self, name, *more: name not in asked and there(self, name))
     monkeypatch.setattr(last_build, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
-    words, untold, _ = last_build.summary(workshop.spark)
+    words, untold, *_ = last_build.summary(workshop.spark)
     assert untold == []
     assert re.search(r"^  table1 +188 rows now$", words, re.M), words
     assert "highwater build      every model, also the ledger" in words and "from ledger" not in words
@@ -36,13 +39,83 @@ def test_the_summary_counts_what_the_ledger_has_not_recorded(workshop, monkeypat
     """A build of a part may leave the ledger out."""
     newest = workshop.value("select max(landed_at) from table1_changes")
     rows = {
-        "ledger": [Row(table_name="table1", feed="datastream_user1", batch=recorded, read=100, tied=0, newest=newest)]
+        "ledger": [
+            Row(
+                table_name="table1",
+                feed="datastream_user1",
+                batch=recorded,
+                newest=newest,
+                read=100,
+                applied=90,
+                superseded=10,
+                duplicate=0,
+                rejected=0,
+                tied=0,
+            )
+        ]
     }
     monkeypatch.setattr(last_build, "_asked", lambda spark, table, *question: rows.get(table, []))
     monkeypatch.setattr(last_build, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
-    words, untold, _ = last_build.summary(workshop.spark)
+    words, untold, *_ = last_build.summary(workshop.spark)
     assert untold == []
-    assert re.search(rf"^  table1 +188 rows now   from {counted} records$", words, re.M), words
+    told = re.search(
+        rf"^  table1 +188 rows now   from {counted} records: (.*) applied, (.*) superseded, 0 rejected$", words, re.M
+    )
+    assert told, words
+    assert sum(int(number.replace(",", "")) for number in told.groups()) == int(counted.replace(",", ""))
+    assert f"  {counted} records landed: {told[1]} applied, {told[2]} superseded, 0 duplicate, 0 rejected\n" in words
+
+
+def test_status_says_what_a_table_shows(workshop):
+    (found,) = status(workshop.spark, "table1")
+    assert found["rows"] == 188 and found["compacted_at"] is not None
+    # what is pending is laid over the base, so the view itself is asked
+    layers = Row(base=1000, tombstones=0, pending=3)
+    assert _rows(workshop.spark, "table1", layers) == 188 and _rows(workshop.spark, "nowhere", layers) is None
+
+
+class History:
+    """A session that has this history of every table."""
+
+    def __init__(self, *commits):
+        self.commits = [Row(version=v, timestamp=f"at {v}", operation=o, operationParameters=p) for v, o, p in commits]
+
+    def sql(self, text):
+        return self
+
+    def collect(self):
+        return self.commits
+
+
+def test_what_the_first_build_wrote_is_compacted():
+    """Builds that compact by themselves say so from the first one on."""
+    made, merged = (0, "CREATE TABLE AS SELECT", {}), (1, "MERGE", {"predicate": "compacted by base_rows 1000000"})
+    other = (1, "SET TBLPROPERTIES", {})
+    first = {"compacted_at": "at 0", "compacted_by": "the first build"}
+    assert _compaction(History(other, made), "orders", 3) == first
+    assert _compaction(History(other, made), "orders", 0) == {}
+    assert _compaction(History((2, "OPTIMIZE", {}), merged, made), "orders", 3)["compacted_at"] == "at 1"
+    # where older versions have been dropped, nobody knows
+    assert _compaction(History(other), "orders", 3) == {}
+
+
+def test_the_line_of_a_table_in_status_is_what_a_user_asks_for(workshop, monkeypatch, capsys):
+    from highwater.spark import spark as of_spark
+    from highwater.status import status as of_status
+
+    at = datetime(2024, 5, 31, 10, 0, 0, 123456)
+    row = dict.fromkeys([*cli.OF_EVERY_TABLE, "gone_back", "patched_since", "disabled_since", "trouble", "step"])
+    row |= {"table": "orders", "rows": 39, "changed_at": at, "last_build": "2024-05-31 11:00:00"}
+    monkeypatch.setattr(of_spark, "reading_session", lambda: contextlib.nullcontext(workshop.spark))
+    monkeypatch.setattr(of_status, "status", lambda spark, table: [row])
+    cli.status.main([], standalone_mode=False)
+    header, _, names, _, line, *_ = capsys.readouterr().out.splitlines()
+    assert header == "The last build came to its end at 2024-05-31 11:00:00 UTC."
+    assert names.split() == cli.OF_EVERY_TABLE
+    assert line.split()[:2] == ["orders", "39"] and "2024-05-31 10:00:00 " in line
+    row["last_build"] = None
+    cli.status.main([], standalone_mode=False)
+    assert capsys.readouterr().out.startswith("No build has come to its end yet.\n")
 
 
 def test_table1_is_the_export_row_by_row(workshop):

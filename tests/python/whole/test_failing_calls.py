@@ -342,7 +342,7 @@ def test_java_that_is_killed_and_ctrl_c_while_spark_starts(tmp_path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
-    assert told == "highwater: stopped; run it again to finish what it was doing.\n"
+    assert told == "highwater: stopped.\n"
     lake.environment["LC_ALL"] = "C"  # as cron has it
     process = lake.process("land", "datastream_user1")
     _, told = process.communicate(timeout=300)

@@ -103,4 +103,4 @@ def test_case(tables, tmp_path):
         "-m", "highwater.cli", "build", "--exclude-resource-type", "test", cwd=tmp_path / "project",
         PYTHONPATH=path, **settings,
     )  # fmt: skip
-    assert len(re.findall(r"^  fleet_\d+ +1 rows now   from 1 records", words, re.M)) == tables, words
+    assert len(re.findall(r"^  fleet_\d+ +1 rows now   from 1 record", words, re.M)) == tables, words

@@ -89,5 +89,6 @@ def test_the_page_draws_what_the_tables_say(workshop):
     assert points[-1][1] == workshop.layers("table1")[1]
     assert "<p>1 table, " in html
     (found,) = status(workshop.spark, "table1")
+    assert found["rows"] == workshop.value("select count(*) from table1")
     for name in ("read", "applied", "superseded", "tombstones"):
         assert f">{found[name]:,}</td>" in html, name

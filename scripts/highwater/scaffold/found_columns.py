@@ -21,6 +21,7 @@ from highwater.landing.landing import DeliveredFile, delivered_files
 from highwater.landing.listing import filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, printable
+from highwater.scaffold.decisions import Doubt
 
 RECORDS_AT_MOST, FILES_AT_MOST = 1000, 20
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -30,6 +31,9 @@ WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 FRACTION = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 # what DMS, Tungsten and Arcion put beside the columns of a table
 BESIDE = {"opcode", "seqno", "row_id", "commit_timestamp", "optype", "cursor", "operationcounts"}
+# what says the operation, and how it says that a row is gone
+TELL_DELETES = ("op", "__op", "__deleted", "Op", "opcode", "change_type")
+DELETES = {"D", "UD", "TRUE", "DELETE", "UPDATE-DELETE"}
 # Kafka Connect: Schema.Type; Debezium 3.6, "Data type mappings" of its connectors, for the names
 CONNECT = {
     "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float32": "float", "float64": "double",
@@ -69,21 +73,47 @@ ARROW = [
 ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Row:
+    """An image of a row, and the record that it is in.
+
+    Attributes:
+        values: by field. file, line: of the record. is_delete: nothing but its key is looked at.
+    """
+
+    values: dict
+    file: str
+    line: int
+    is_delete: bool
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A record that cannot be read; or a file, then line is 0."""
+
+    file: str
+    line: int
+    problem: str
+
+
 @dataclass
 class Told:
     """What the files of a table tell of its columns.
 
     Attributes:
-        types: by field, Spark's type and the unit of its times, from a schema. values: by field, what was seen of it.
-        key: the fields of its key; none: they do not tell it. files, records: how many were read.
+        types: by field, Spark's type and the unit of its times, from a schema. rows: those that were seen.
+        key: the fields of its key; none: they do not tell it. files: that were read. records: how many of them.
         tables: schema and name of the records' tables, where folders tell the table and the format's records do too.
+        broken: what could not be read. delivered: how many files there are.
     """
 
     types: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    values: dict[str, list] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     tables: set[tuple[str | None, str]] = field(default_factory=set)
-    files: int = 0
+    broken: list[Broken] = field(default_factory=list)
+    delivered: int = 0
+    files: set[str] = field(default_factory=set)
     records: int = 0
 
     def __str__(self) -> str:
@@ -102,19 +132,27 @@ class Told:
             "all become rows of it. Declare `layout: records` for the feed where they are several"
         )
 
-    def see(self, row: dict) -> None:
+    @property
+    def values(self) -> dict[str, list]:
+        """What was seen of each field."""
+        values = {}
+        for row in self.rows:
+            for name, value in row.values.items():
+                values.setdefault(name, []).append(value)
+        return values
+
+    def see(self, row: Row) -> None:
         """Take in one image of a row."""
         self.records += 1
-        for name, value in row.items():
-            self.values.setdefault(name, []).append(value)
+        self.rows.append(row)
 
 
-def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str]:
+def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], str]:
     """Return the columns of a table as its newest delivered files tell them, and what they do not tell.
 
     Arguments:
         feed: declared, or as it is about to be. table: what its folder, its files or its records call it.
-    Returns: the columns, with the key where the records tell it; a sentence of each thing that somebody has to look at;
+    Returns: the columns, with the key where the records tell it; what somebody has to look at;
         what told the columns, in words.
     Raises: UsageError when nothing is delivered yet, or its files do not name their columns.
     """
@@ -123,7 +161,8 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
             f"{feed.format} is not delivered in files: highwater extract {feed.name}.{table} --enable declares a table."
         )
     told = told_of(feed, table)
-    if not told.values and not told.types:
+    values = told.values
+    if not values and not told.types:
         where = f"{feed.root}/{feed.name}" + (f"/{table}" if feed.layout == TABLE_IN_FOLDERS else "")
         raise UsageError(
             f"nothing in {printable(where)} tells the columns of {printable(table)}: "
@@ -131,21 +170,22 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
             + ". Take them from the database's DDL with --ddl FILE, or say which columns identify a row and what "
             "others there are, for example --key id:bigint --columns total:decimal(12,2)."
         )
-    parts, notes = [], []
-    for name in {**told.types, **told.values}:
+    parts, doubts = [], []
+    for name in {**told.types, **values}:
         spark, unit = told.types.get(name, (None, None))
         if spark is None:
-            spark, doubt = _guessed(told.values[name], FORMATS[feed.format].dialect is not None)
-            notes += [f"{printable(name)} {doubt}"] if doubt else []
+            spark, doubt = _guessed(values[name], FORMATS[feed.format].dialect is not None)
+            doubts += [Doubt(printable(name), doubt)] if doubt else []
         if wrong := what_is_wrong(name, spark, None):
-            notes.append(f"{printable(name)} is left in raw: {printable(wrong[0])}")
+            doubts.append(Doubt(printable(name), f"is left in raw: {printable(wrong[0])}"))
         else:
             parts.append((name, spark, unit))
     if feed.format == "debezium-json" and not told.types:
-        notes.append("its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell")
-    notes += filter(None, [told.of_several_tables()])
-    key = [name for name in told.key if name in told.values]
-    return FoundColumns(named_columns(parts), key), notes, str(told)
+        said = "its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell"
+        doubts.append(Doubt(None, said))
+    doubts += [Doubt(None, said) for said in filter(None, [told.of_several_tables()])]
+    key = [name for name in told.key if name in values]
+    return FoundColumns(named_columns(parts), key), doubts, str(told)
 
 
 def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
@@ -161,13 +201,17 @@ def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
 
 
 def told_of(feed: Feed, table: str) -> Told:
-    """Return what the newest delivered files of a table tell; files that cannot be read are left to landing."""
+    """Return what the newest delivered files of a table tell, as far as they can be read."""
     told = Told()
     if feed.layout == TABLE_IN_FOLDERS:  # the folders of its other tables need not be listed
         feed = replace(feed, tables=(table,), source_tables={})
     system, _ = filesystem(feed.root)
     for file in sorted(delivered_files(feed), key=lambda file: file.modified_at, reverse=True):
-        if file.problem or (file.table is not None and file.table != table):
+        if file.table is not None and file.table != table:
+            continue
+        told.delivered += 1
+        if file.problem:
+            told.broken.append(Broken(file.source_file, 0, file.problem))
             continue
         try:
             before = told.records
@@ -175,50 +219,62 @@ def told_of(feed: Feed, table: str) -> Told:
                 told.see(row)
                 if told.records >= RECORDS_AT_MOST:
                     break
-            told.files += told.records > before
-        except (UnreadableFile, OSError, ValueError):  # landing says what is wrong with it
+            told.files |= {file.source_file} if told.records > before else set()
+        except (UnreadableFile, OSError) as error:
+            told.broken.append(Broken(file.source_file, 0, f"cannot be read: {error}"))
+        except ValueError:  # a schema that is none
             continue
-        if told.records >= RECORDS_AT_MOST or told.files >= FILES_AT_MOST:
+        if told.records >= RECORDS_AT_MOST or len(told.files) >= FILES_AT_MOST:
             break
     return told
 
 
-def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> Iterator[dict]:
+def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> Iterator[Row]:
     """Yield the images of rows in a file."""
     has_schema = False
     opened = system.open_input_file(file.path) if readers.needs_random_access(feed.options) else None
     with opened or system.open_input_stream(file.path, compression=None) as stream:
         for batch in readers.read(stream if opened else CountedStream(stream), feed.options):
             for record in batch.to_pylist():
-                if record["problem"] or (feed.options.table_in_records and record["source_table"] != table):
+                line, name = record["source_line"], record["source_table"]
+                if record["problem"] and name in (None, table):
+                    told.broken.append(Broken(file.source_file, line, record["problem"]))
+                if record["problem"] or (feed.options.table_in_records and name != table):
                     continue
                 fields = dict(record["fields"] or ())
                 if feed.options.dialect and not feed.options.dialect.header:
                     told.records += 1
                     return
                 if feed.options.dialect or readers.needs_random_access(feed.options):
-                    row = _own(feed, fields)
+                    row, is_delete = _own(feed, fields), _tells_delete(fields)
                 else:
-                    row = _image(feed, fields.get("document") or record["record"], told)
+                    row, is_delete = _image(feed, fields.get("document") or record["record"], told)
                 if row and not has_schema:
                     _read_schema(system, feed, file, told)
                     has_schema = True
                 if row:
-                    yield row
+                    yield Row(row, file.source_file, line, is_delete)
 
 
-def _image(feed: Feed, text: str | bytes, told: Told) -> dict | None:
-    """Return the image of a row in a document; None where there is none, or nothing can be made of it."""
+def _image(feed: Feed, text: str | bytes, told: Told) -> tuple[dict | None, bool]:
+    """Return the image of a row in a document, None where none can be made out; and whether the row is deleted."""
     try:
         document = json.loads(text, parse_float=Decimal)
         row = IMAGES[feed.format](document, told)
-    except (ValueError, RecursionError):  # landing and staging say what is wrong with it
-        return None
+    except (ValueError, RecursionError):  # staging says what is wrong with it
+        return None, False
     if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
         schema, name = NAMED_TABLE[feed.format](document)
         schema = schema if isinstance(schema, str) else None
         told.tables |= {(schema, name)} if isinstance(name, str) else set()
-    return row if isinstance(row, dict) else None
+    return row if isinstance(row, dict) else None, _tells_delete(document)
+
+
+def _tells_delete(record: dict) -> bool:
+    """Return whether a record, or the part of it that says so, tells of a delete."""
+    said = {str(record.get(name)).upper() for name in TELL_DELETES}
+    inside = (record.get(name) for name in ("payload", "source_metadata", "datastream_metadata"))
+    return bool(said & DELETES) or any(_tells_delete(part) for part in inside if isinstance(part, dict))
 
 
 def _own(feed: Feed, fields: dict) -> dict:

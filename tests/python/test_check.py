@@ -6,7 +6,10 @@ import sys
 from decimal import Decimal
 
 import pytest
+from highwater.formats import readers
 from highwater.runtime.errors import UsageError
+from highwater.scaffold import check as check_of_declarations
+from highwater.scaffold import found_columns
 from highwater.scaffold.add_table import add_table, write_logged_tables
 from highwater.scaffold.check import check
 from highwater.scaffold.fits import fits, holds
@@ -35,9 +38,9 @@ def deliver_plain(project, *tables):
     (project / "landing/debezium_shop/orders/a.json").write_text("\n".join(map(json.dumps, records)))
 
 
-def deliver_texts(project, **values):
+def deliver_texts(project, source=None, **values):
     """A record without a schema, of texts as Debezium writes them."""
-    record = {"op": "c", "after": ROW | {"total": "1.50"} | values, "source": {"table": "orders"}}
+    record = {"op": "c", "after": ROW | {"total": "1.50"} | values, "source": source or {"table": "orders"}}
     (project / "landing/debezium_shop/orders/a.json").write_text(json.dumps(record))
 
 
@@ -198,6 +201,17 @@ WARNINGS = {
         f"{DECLARED}:14: warning: column at is timestamp_ntz, and 1 of 1 value of debezium_shop would be rejected: 5 "
         "for example (debezium_shop/orders/a.json, line 1) is a number without a unit: give the column config: {meta:",
     ),
+    "records of another connector": (
+        lambda project: deliver_texts(project, {"table": "orders", "connector": "mysql"}),
+        f"{DECLARED}:11: warning: the connector of 1 of 1 record of debezium_shop is mysql, and the feed declares "
+        f"postgresql; write `connector: mysql` into {SOURCES}.",
+    ),
+    "records in another form": (
+        lambda project: (project / "landing/debezium_shop/orders/a.json").write_text(
+            json.dumps(ROW | {"total": "1.50", "__op": "c"})
+        ),
+        f"{DECLARED}:11: warning: the form of 1 of 1 record of debezium_shop is flattened, and the feed declares",
+    ),
     "digits that may be base64": (
         lambda project: deliver_texts(project, total="1234"),
         f"{DECLARED}:13: warning: column total is decimal(12,2), and 1 of 1 value of debezium_shop would be rejected: "
@@ -252,6 +266,46 @@ def test_a_planted_fault_is_found_at_its_line(fault, project):
     found = check().findings
     assert [str(each)[: len(expected)] for each in found] == [expected], list(map(str, found))
     assert found[0].is_error == (fault in ERRORS)
+
+
+def test_what_was_compared_is_said(project, monkeypatch):
+    add_table("debezium_shop.items", "id:bigint", "name:string")
+    assert check().compared_with() == [
+        "Compared orders with 1 record of 1 file, the newest.",
+        "Of items only the declaration was read: no files of it have come yet into landing/debezium_shop/items/.",
+    ]
+    result = run("check", "items", cwd=project)
+    assert result.stdout.splitlines()[0].startswith("Of items only the declaration was read: no files of it have come")
+    assert result.stdout.splitlines()[1] == "Nothing is wrong with the declarations in themselves."
+    add_table("dms_shop.parts", "id:bigint", "name:string", "dms-csv")
+    (project / "landing/dms_shop/parts").mkdir(parents=True)
+    (project / "landing/dms_shop/parts/1.csv").write_text("I,1,a\n")
+    said = "Of parts only the declaration was read: the files of dms_shop do not name their columns."
+    assert check("parts").compared_with() == [said]
+
+
+def test_of_many_tables_in_one_stream_no_more_is_read_than_takes_a_second(tmp_path, monkeypatch):
+    """Its files are read once for all tables, and what was not found in them is said."""
+    copy_empty_project(PROJECT, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HIGHWATER_LANDING", "landing")
+    (tmp_path / "landing/debezium_all").mkdir(parents=True)
+    for number in range(4):
+        settings = {"connector": "postgresql", "layout": "records"} if not number else None
+        add_table(f"debezium_all.t{number}", "id:int", "note:string", "debezium-json" if not number else None, settings)
+    for number in range(3):
+        rows = [{"op": "c", "after": {"id": n, "note": "x"}, "source": {"table": f"t{number}"}} for n in range(30)]
+        (tmp_path / f"landing/debezium_all/{number}.json").write_text("\n".join(map(json.dumps, rows)))
+    opened = []
+    read = readers.read
+    monkeypatch.setattr(found_columns.readers, "read", lambda *args: opened.append(args) or read(*args))
+    assert check().compared_with() == [
+        "Compared t0, t1, t2 with 90 records of 3 files, the newest.",
+        "Of t3 only the declaration was read: no record of it is in the newest 3 files of debezium_all.",
+    ]
+    assert len(opened) == 3
+    monkeypatch.setattr(check_of_declarations, "LOOKED_AT_MOST", 40)
+    assert sum(each.records for each in check().compared) == 40
 
 
 def test_errors_fail_and_warnings_do_not(project):

@@ -21,10 +21,15 @@ from highwater.runtime.package import package
 from highwater.runtime.printable import counted, did_you_mean, in_shell, printable
 from highwater.scaffold.add_table import logged_tables_text
 from highwater.scaffold.fits import TOO_NARROW, holds, misfit
-from highwater.scaffold.found_columns import Told, told_of
+from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables
 from highwater.scaffold.misspelt import misspelt_in_source, misspelt_in_table, tests_of
 
 MOST_TOLD, LONGEST_EXAMPLE = 5, 60
+DEFAULTS = {"form": "envelope"}
+# whose records are read alike
+ALIKE = {"mariadb": "mysql"}
+# so that it takes about a second, however many tables there are
+RECORDS_OF_ALL, RECORDS_AT_LEAST, LOOKED_AT_MOST = 10_000, 20, 40_000
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,8 @@ def check(table: str | None = None) -> Checked:
     models = {path.stem for path in Path("models").glob("**/*.sql")}
     tests = {path.stem for path in (package() / "tests/generic").glob("*.sql")}
     tables, findings, of_check = logged_tables(), [], set()
-    project = _Project(feeds, [entity for entity, _ in tables], models, models - _described_models(), tests)
+    told = _told([source for entity, sources in tables if table in (None, entity) for source in sources], feeds)
+    project = _Project(feeds, told, [entity for entity, _ in tables], models, models - _described_models(), tests)
     for entity, sources in tables:
         if table in (None, entity):
             findings += _check_table(entity, sources, project, found.compared)
@@ -127,11 +133,27 @@ def check(table: str | None = None) -> Checked:
     return found
 
 
+def _told(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tuple[str, str], Told]:
+    """Return what the newest files tell of some tables, from fewer records of each where they are many."""
+    records = min(RECORDS_AT_MOST, max(RECORDS_AT_LEAST, RECORDS_OF_ALL // max(1, len(sources))))
+    told = {source: Told() for source in sources}
+    for feed in [feeds[name] for name in dict.fromkeys(name for name, _ in sources) if name in feeds]:
+        if FORMATS[feed.format].is_delivered:
+            tables = [table for name, table in sources if name == feed.name]
+            of_feed = told_of_tables(feed, tables, records, LOOKED_AT_MOST)
+            told |= {(feed.name, table): found for table, found in of_feed.items()}
+    return told
+
+
 @dataclass(frozen=True)
 class _Project:
-    """What declarations may name: feeds by name, entities, models, of these such that nothing describes, own tests."""
+    """What declarations may name: feeds by name, entities, models, of these such that nothing describes, own tests.
+
+    And what the newest files tell of the tables that are checked, by feed and table.
+    """
 
     feeds: dict[str, Feed]
+    told: dict[tuple[str, str], Told]
     entities: list[str]
     models: set[str]
     undescribed: set[str]
@@ -250,7 +272,8 @@ def _check_table(
     # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
         if project.has(feed, name):
-            files = _Files(entity, project.feeds[feed], name, declared, names_of_key(key))
+            told = project.told[feed, name]
+            files = _Files(entity, project.feeds[feed], name, told, declared, names_of_key(key))
             compared.append(files.compared)
             yield from files.findings(path, columns.start_mark.line + 1)
 
@@ -335,10 +358,9 @@ def _text(node) -> str | None:
 class _Files:
     """The newest files of a table, beside its declaration."""
 
-    def __init__(self, entity: str, feed: Feed, table: str, declared: dict[str, Declared], key: list[str]):
-        self.entity, self.feed, self.declared, self.key = entity, feed, declared, key
-        self.table = table
-        self.told = told_of(feed, table) if FORMATS[feed.format].is_delivered else Told()
+    def __init__(self, entity: str, feed: Feed, table: str, told: Told, declared: dict[str, Declared], key: list[str]):
+        self.entity, self.feed, self.table, self.told = entity, feed, table, told
+        self.declared, self.key = declared, key
         self.values = self.told.values
 
     @property
@@ -351,20 +373,33 @@ class _Files:
             return None
         if not FORMATS[self.feed.format].is_delivered:
             return f"{self.feed.name} is extracted from a database, and no files are delivered"
-        if self.told.records:
+        if self.told.is_unnamed:
             return f"the files of {self.feed.name} do not name their columns"
-        if not self.told.delivered:
+        if not self.told.opened:
             name = next(name for name in self.feed.tables if self.feed.source_table(name) == self.table)
             return f"no files of it have come yet into {folder_of(self.feed, name)}"
-        return f"no record of it is in {counted(self.told.delivered, 'file')} of {self.feed.name}"
+        return f"no record of it is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
 
     def findings(self, path: Path, line: int) -> Iterator[Finding]:
         """Yield what differs between the files and the declaration, whose columns are listed from a line on."""
         yield from self._broken()
-        for at, problem in [*self._undeclared(line), *self._columns()]:
+        named = [(line, problem) for problem in self._named()]
+        for at, problem in [*named, *self._undeclared(line), *self._columns()]:
             yield Finding(path, at, f"{problem}.", is_error=False)
         if several := self.told.of_several_tables():
             yield Finding(path, line, f"{self.feed.name}: {several}.", is_error=False)
+
+    def _named(self) -> Iterator[str]:
+        """Yield which settings of the feed most records name otherwise."""
+        for name, values in self.told.named.items():
+            said, count = next(iter(values.most_common(1)), (None, 0))
+            declared = self.feed.settings.get(name, DEFAULTS.get(name))
+            if count * 2 > values.total() and ALIKE.get(said, said) != ALIKE.get(declared, declared):
+                records = (
+                    f"the {name} of {count:,} of {counted(values.total(), 'record')} of {self.feed.name} is {said}"
+                )
+                do = f"write `{name}: {said}` into {sources_file(self.feed.name)}"
+                yield f"{records}, and the feed declares {declared}; {do}"
 
     def _broken(self) -> Iterator[Finding]:
         more = len(self.told.broken) - MOST_TOLD

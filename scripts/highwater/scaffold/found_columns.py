@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -23,7 +24,7 @@ from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, printable
 from highwater.scaffold.decisions import Doubt
 
-RECORDS_AT_MOST, FILES_AT_MOST = 1000, 20
+RECORDS_AT_MOST, FILES_AT_MOST, ROWS_AT_ONCE = 1000, 20, 100
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
 MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
@@ -104,15 +105,18 @@ class Told:
         types: by field, Spark's type and the unit of its times, from a schema. rows: those that were seen.
         key: the fields of its key; none: they do not tell it. files: that were read. records: how many of them.
         tables: schema and name of the records' tables, where folders tell the table and the format's records do too.
-        broken: what could not be read. delivered: how many files there are.
+        named: by setting of the feed, how many records name which value of it.
+        broken: what could not be read. opened: how many files were. is_unnamed: they do not name their columns.
     """
 
     types: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     tables: set[tuple[str | None, str]] = field(default_factory=set)
+    named: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     broken: list[Broken] = field(default_factory=list)
-    delivered: int = 0
+    opened: int = 0
+    is_unnamed: bool = False
     files: set[str] = field(default_factory=set)
     records: int = 0
 
@@ -166,7 +170,7 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], s
         where = f"{feed.root}/{feed.name}" + (f"/{table}" if feed.layout == TABLE_IN_FOLDERS else "")
         raise UsageError(
             f"nothing in {printable(where)} tells the columns of {printable(table)}: "
-            + ("its files do not name them" if told.records else "no record of it is delivered yet")
+            + ("its files do not name them" if told.is_unnamed else "no record of it is delivered yet")
             + ". Take them from the database's DDL with --ddl FILE, or say which columns identify a row and what "
             "others there are, for example --key id:bigint --columns total:decimal(12,2)."
         )
@@ -202,58 +206,113 @@ def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
 
 def told_of(feed: Feed, table: str) -> Told:
     """Return what the newest delivered files of a table tell, as far as they can be read."""
-    told = Told()
+    return told_of_tables(feed, [table], RECORDS_AT_MOST)[table]
+
+
+def told_of_tables(
+    feed: Feed, tables: list[str], records_at_most: int, looked_at_most: int | None = None
+) -> dict[str, Told]:
+    """Return what the newest delivered files of tables tell, as far as they can be read, in one pass over the files.
+
+    Arguments:
+        tables: of one feed, as raw calls them. records_at_most: of each.
+        looked_at_most: how many records may be passed over to find them, of all tables together; None: any number.
+    """
     if feed.layout == TABLE_IN_FOLDERS:  # the folders of its other tables need not be listed
-        feed = replace(feed, tables=(table,), source_tables={})
-    system, _ = filesystem(feed.root)
+        feed = replace(feed, tables=(*tables,), source_tables={})
+    sample = _Sample(feed, tables, records_at_most, looked_at_most)
     for file in sorted(delivered_files(feed), key=lambda file: file.modified_at, reverse=True):
-        if file.table is not None and file.table != table:
-            continue
-        told.delivered += 1
-        if file.problem:
-            told.broken.append(Broken(file.source_file, 0, file.problem))
-            continue
-        try:
-            before = told.records
-            for row in _rows(system, feed, file, table, told):
-                told.see(row)
-                if told.records >= RECORDS_AT_MOST:
-                    break
-            told.files |= {file.source_file} if told.records > before else set()
-        except (UnreadableFile, OSError) as error:
-            told.broken.append(Broken(file.source_file, 0, f"cannot be read: {error}"))
-        except ValueError:  # a schema that is none
-            continue
-        if told.records >= RECORDS_AT_MOST or len(told.files) >= FILES_AT_MOST:
+        sample.look_into(file)
+        if not sample.wanted:
             break
-    return told
+    return sample.told
 
 
-def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> Iterator[Row]:
-    """Yield the images of rows in a file."""
-    has_schema = False
+class _Sample:
+    """What the files of a feed tell of some tables, file by file."""
+
+    def __init__(self, feed: Feed, tables: list[str], records_at_most: int, looked_at_most: int | None):
+        self.feed, self.told = feed, {table: Told() for table in tables}
+        self.records_at_most, self.looked_at_most = records_at_most, looked_at_most
+        self.looked: dict[str | None, int] = {}
+        self.wanted = set(tables)
+        self.system, _ = filesystem(feed.root)
+
+    def look_into(self, file: DeliveredFile) -> None:
+        """Take in the rows of a file of these tables."""
+        tables = sorted(self.wanted if file.table is None else self.wanted & {file.table})
+        if not tables or self._has_looked_enough(file.table):
+            return
+        for table in tables:
+            self.told[table].opened += 1
+        try:
+            if file.problem:
+                raise UnreadableFile(file.problem)
+            self._read(file)
+        except (UnreadableFile, OSError) as error:
+            problem = file.problem or f"cannot be read: {error}"
+            for table in tables:
+                self.told[table].broken.append(Broken(file.source_file, 0, problem))
+        except ValueError:  # a schema that is none
+            return
+
+    def _has_looked_enough(self, table: str | None) -> bool:
+        if self.looked_at_most is None:
+            return False
+        own = self.looked_at_most if table is None else self.looked_at_most // len(self.told)
+        return self.looked.get(table, 0) >= own
+
+    def _read(self, file: DeliveredFile) -> None:
+        with_schema, in_records = set(), self.feed.options.table_in_records
+        for record in _records(self.system, self.feed, file):
+            self.looked[file.table] = self.looked.get(file.table, 0) + 1
+            table = record["source_table"] if in_records else file.table
+            if record["problem"]:
+                for each in [*self.told] if table is None else [table]:
+                    self._see_broken(each, file, record)
+            elif table in self.wanted and (row := self._row(record, file, self.told[table])):
+                if table not in with_schema:
+                    _read_schema(self.system, self.feed, file, self.told[table])
+                with_schema.add(table)
+                self._see(table, row)
+            if not self.wanted or (file.table and file.table not in self.wanted) or self._has_looked_enough(file.table):
+                return
+        for table in {file.table} if file.table else set(self.wanted):
+            if len(self.told[table].files) >= FILES_AT_MOST:
+                self.wanted.discard(table)
+
+    def _see(self, table: str, row: Row) -> None:
+        told = self.told[table]
+        told.files.add(row.file)
+        told.see(row)
+        if told.records >= self.records_at_most:
+            self.wanted.discard(table)
+
+    def _see_broken(self, table: str | None, file: DeliveredFile, record: dict) -> None:
+        if table in self.told:
+            self.told[table].broken.append(Broken(file.source_file, record["source_line"], record["problem"]))
+
+    def _row(self, record: dict, file: DeliveredFile, told: Told) -> Row | None:
+        """Return the image of a row in a record."""
+        feed, fields = self.feed, dict(record["fields"] or ())
+        if feed.options.dialect and not feed.options.dialect.header:
+            told.is_unnamed = True
+            self.wanted.discard(file.table)
+            return None
+        if feed.options.dialect or readers.needs_random_access(feed.options):
+            row, is_delete = _own(feed, fields), _tells_delete(fields)
+        else:
+            row, is_delete = _image(feed, fields.get("document") or record["record"], told)
+        return Row(row, file.source_file, record["source_line"], is_delete) if row else None
+
+
+def _records(system, feed: Feed, file: DeliveredFile) -> Iterator[dict]:
+    """Yield the records of a file."""
     opened = system.open_input_file(file.path) if readers.needs_random_access(feed.options) else None
     with opened or system.open_input_stream(file.path, compression=None) as stream:
         for batch in readers.read(stream if opened else CountedStream(stream), feed.options):
-            for record in batch.to_pylist():
-                line, name = record["source_line"], record["source_table"]
-                if record["problem"] and name in (None, table):
-                    told.broken.append(Broken(file.source_file, line, record["problem"]))
-                if record["problem"] or (feed.options.table_in_records and name != table):
-                    continue
-                fields = dict(record["fields"] or ())
-                if feed.options.dialect and not feed.options.dialect.header:
-                    told.records += 1
-                    return
-                if feed.options.dialect or readers.needs_random_access(feed.options):
-                    row, is_delete = _own(feed, fields), _tells_delete(fields)
-                else:
-                    row, is_delete = _image(feed, fields.get("document") or record["record"], told)
-                if row and not has_schema:
-                    _read_schema(system, feed, file, told)
-                    has_schema = True
-                if row:
-                    yield Row(row, file.source_file, line, is_delete)
+            for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+                yield from batch.slice(start, ROWS_AT_ONCE).to_pylist()
 
 
 def _image(feed: Feed, text: str | bytes, told: Told) -> tuple[dict | None, bool]:
@@ -308,7 +367,12 @@ def _debezium(document: dict, told: Told) -> dict | None:
         payload = document["payload"]
         told.types |= _types_of_connect(document.get("schema"))
     if "op" in payload and payload.keys() & {"before", "after", "source"}:
+        source = payload.get("source")
+        told.named["form"]["envelope"] += 1
+        if isinstance(source, dict) and isinstance(source.get("connector"), str):
+            told.named["connector"][source["connector"]] += 1
         return payload.get("after") or payload.get("before")
+    told.named["form"]["flattened"] += any(name in payload for name in ("__op", "__deleted"))
     return {name: value for name, value in payload.items() if not name.startswith("__")}
 
 

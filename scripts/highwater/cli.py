@@ -646,10 +646,10 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
             raise UsageError("--without-key and --key exclude each other.")
         _tell_additions(feed, add_tables(feed, ddl, form, given, dialect, source_table or name, name, key, without_key))
         return
-    found, notes, told = None, [], None
+    found, doubts, told = None, [], None
     # a further feed of a table, its history and its exports need no columns
     if not (columns or is_known(feed, name, given) or (key and TYPED.search(key))):
-        found, notes, told = found_for(table, key, without_key, form, given, source_table)
+        found, doubts, told = found_for(table, key, without_key, form, given, source_table)
         key = None
     written = add_table(
         table, key, columns, form, given, without_key, history=history, source_table=source_table, found=found
@@ -657,8 +657,8 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     if found:
         click.echo(f"Columns as {told} of {feed} tell them:")
         show_table(["column", "type", "field"], [[c.name, c.written_type, c.field] for c in found.columns])
-    for note in notes:
-        click.echo(f"{table}: {printable(note)}", err=True)
+    for doubt in doubts:
+        click.echo(f"{table}: {printable(str(doubt))}", err=True)
     for path in written:
         click.echo(f"wrote {path}")
     system = feed.partition("_")[2]
@@ -706,15 +706,18 @@ def check_command(table):
 
     It starts no Spark. A finding is a line: file, line, what is wrong and what to do. Warnings do not fail.
     """
+    from highwater.catalog.tables import named
     from highwater.scaffold.check import check
 
-    found = list(check(table))
-    for finding in found:
-        click.echo(str(finding))
-    errors = sum(finding.is_error for finding in found)
-    if errors:
-        raise CheckError(f"{errors:,} of the {len(found):,} findings must be repaired before a build.")
-    click.echo(f"{len(found):,} warnings." if found else "Nothing is wrong with the declarations.")
+    checked = check(table)
+    for line in [*map(str, checked.findings), *checked.compared_with()]:
+        click.echo(line)
+    if errors := sum(finding.is_error for finding in checked.findings):
+        raise CheckError(f"{errors:,} of the {len(checked.findings):,} findings must be repaired before a build.")
+    click.echo(checked.outcome)
+    if checked.waiting:
+        feeds = named([feed.name for feed in checked.waiting])
+        click.echo(f"Files of {feeds} have come that have not landed. Next: highwater build")
 
 
 @commands.command("remove-table")
@@ -748,6 +751,7 @@ def remove_table_command(table, drop_data):
 def _tell_additions(feed, adding, are_delivered=False) -> None:
     from highwater.catalog.feeds import declared_feeds
     from highwater.landing.deliveries import folder_of, has_own_folders, what_is_next
+    from highwater.scaffold.decisions import decisions, doubts, without_keys
     from highwater.status.query import show_table
 
     additions = []
@@ -756,17 +760,21 @@ def _tell_additions(feed, adding, are_delivered=False) -> None:
         if sys.stderr.isatty():
             click.echo(f"{addition.table}", err=True)
     rows = [[each.table, each.columns, ", ".join(each.key), each.outcome] for each in additions]
-    titles, declared = ["table", "columns", "key", "wrote"], declared_feeds().get(feed)
-    tables = [each.table.partition(".")[2] for each in additions if not each.refused]
+    titles, declared = ["table", "columns", "key", "outcome"], declared_feeds().get(feed)
+    tables = [each.name for each in additions if not each.refused]
     if declared and has_own_folders(declared, tables):
         titles.append("files go into")
         for row, each in zip(rows, additions, strict=True):
-            row.append("" if each.refused else folder_of(declared, each.table.partition(".")[2]))
+            row.append("" if each.refused else folder_of(declared, each.name))
     show_table(titles, rows)
     for each in additions:
         for note in each.notes:
             click.echo(f"{each.table}: {printable(note)}", err=True)
-    added = [each.table.partition(".")[2] for each in additions if each.written]
+    for line in [*doubts(additions), *without_keys(additions)]:
+        click.echo(line, err=True)
+    for line in decisions(declared, additions) if declared else ():
+        click.echo(line)
+    added = [each.name for each in additions if each.written]
     following = "Now: highwater build" if are_delivered or not added else what_is_next(declared, added)
     click.echo(f"{len(added):,} of {len(additions):,} tables added." + f" {following}" * bool(added))
     if refused := sum(each.refused for each in additions):

@@ -19,6 +19,7 @@ from highwater.formats.formats import (
 )
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import ITS_SCHEMAS
+from highwater.runtime.printable import did_you_mean
 from highwater.runtime.project import exports_root, landing_root
 
 ROLES = ("changes", "baseline", "export")
@@ -173,7 +174,10 @@ def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, st
     known = FORMATS[format].settings | {"format", "role", "retention_days"}
     for setting in settings:
         if setting not in known:
-            raise UsageError(f"{where}: unknown setting {setting!r}; {format} knows: {', '.join(sorted(known))}.")
+            raise UsageError(
+                f"{where}: unknown setting {setting!r}; {format} knows: {', '.join(sorted(known))}."
+                f"{did_you_mean(setting, known)}"
+            )
     _check_words(where, settings, format)
     role = _choice(where, settings, "role", ROLES, "changes")
     if role == "changes" and role not in FORMATS[format].roles:

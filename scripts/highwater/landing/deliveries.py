@@ -76,7 +76,7 @@ def is_delivered_to(feed: Feed) -> bool:
 def undeclared(feed: Feed, folder: str) -> str:
     """Return what to say of a folder that is no declared table of its feed."""
     said = f"{feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
-    meant = [table for table in feed.tables if _letters(feed.source_table(table)) == _letters(folder)]
+    meant = tables_called_like(feed, folder)
     if not meant:
         return f"{said}Declare it with: {declaring_another(feed, folder)}"
     own = " and ".join(f"{feed.name}/{printable(feed.source_table(table))}/" for table in meant)
@@ -85,6 +85,11 @@ def undeclared(feed: Feed, folder: str) -> str:
         f"{said}Folders tell tables letter by letter, and the files of {declared} go into {own}: "
         f"deliver them there. If they are those of another table: {declaring_another(feed, folder)}"
     )
+
+
+def tables_called_like(feed: Feed, folder: str) -> list[str]:
+    """Return the tables of a feed whose folders are called like another one but for upper and lower case."""
+    return [table for table in feed.tables if _letters(feed.source_table(table)) == _letters(folder)]
 
 
 def declaring_another(feed: Feed, source_table: str) -> str:

@@ -164,6 +164,12 @@ def delivered_files(feed: Feed) -> list[DeliveredFile]:
     return list({file.source_file: file for file in found}.values())
 
 
+def has_all_landed(feed: Feed) -> bool:
+    """Return whether all files that lie in the feed's folders are known to have landed, without asking Spark."""
+    delivered = delivered_files(feed)
+    return not delivered or nothing_new(feed, _digest(delivered)) is not None
+
+
 def _digest(files: list[DeliveredFile]) -> str:
     """Return what tells a listing of files from any other."""
     return hashlib.sha256(repr(files).encode(errors="surrogateescape")).hexdigest()

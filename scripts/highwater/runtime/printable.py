@@ -3,12 +3,16 @@
 import os
 import re
 import shlex
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 # what moves the cursor, colours, turns the direction of writing, breaks lines or is no character at all
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
 )
 OF_A_LOG = re.compile(rf"(?P<plain>\x1b\[[0-9;]*m|[\t\r\n])|{UNPRINTABLE.pattern}")
+# as difflib counts it
+ALIKE = 0.8
 SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
 
@@ -65,3 +69,12 @@ def counted(number: int, noun: str) -> str:
     Example: `counted(1200, "record")` is `1,200 records`.
     """
     return f"{number:,} {noun}{'s'[: number != 1]}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a question that names the word which is most like a misspelt one; nothing where none is like it.
+
+    Example: `did_you_mean("decimal", ["decimals", "times"])` is ` Did you mean decimals?`.
+    """
+    near = get_close_matches(word, sorted(known), 1, ALIKE)
+    return f" Did you mean {near[0]}?" if near else ""

@@ -16,7 +16,8 @@ from highwater.landing.listing import filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import in_shell, printable
 from highwater.scaffold.add_table import add_table
-from highwater.scaffold.add_tables import Addition, chosen_key, entity_of, options_of_new
+from highwater.scaffold.add_tables import chosen_key, entity_of, options_of_new
+from highwater.scaffold.decisions import Addition, Doubt
 from highwater.scaffold.found_columns import FILES_AT_MOST, found_in_files
 from highwater.scaffold.new_feed import given_feed
 
@@ -26,7 +27,7 @@ TYPED = re.compile(r":\s*\w+[^:\"]*\Z")
 
 def found_for(
     table: str, key: str | None, without_key: bool, format: str | None, settings: dict, source_table: str | None
-) -> tuple[FoundColumns, list[str], str]:
+) -> tuple[FoundColumns, list[Doubt], str]:
     """Return the columns of a table that is about to be added, as found_in_files has them.
 
     Arguments:
@@ -38,16 +39,16 @@ def found_for(
     called = source_table or inside
     if given_feed(name, format, settings, {}).layout != TABLE_IN_FOLDERS and '"' not in called:
         called = called.lower()
-    found, notes, told = found_in_files(given_feed(name, format, settings, {inside: called}), called)
+    found, doubts, told = found_in_files(given_feed(name, format, settings, {inside: called}), called)
     if key or without_key:
-        return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), notes, told
+        return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), doubts, told
     if not found.key:
         raise UsageError(
             f"the records of {printable(called)} do not tell its key; say which columns identify a row with "
             "--key NAME,… or that none do with --without-key. "
             f"It has: {printable(', '.join(column.field for column in found.columns))}."
         )
-    return found, notes, told
+    return found, doubts, told
 
 
 def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]) -> Iterator[Addition]:
@@ -71,24 +72,23 @@ def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]
         name = f"{feed}.{there[0] if there else name_inside(called)}"
         if there:
             columns, key = declared_columns(entity_of(feed, there[0]))
-            yield Addition(name, len(columns), key, [], [])
+            yield Addition(name, len(columns), key)
             continue
         columns = 0
         try:
-            found, notes, _ = found_in_files(given_feed(feed, format, settings, {name_inside(called): called}), called)
+            found, doubts, _ = found_in_files(given_feed(feed, format, settings, {name_inside(called): called}), called)
             columns = len(found.columns)
             if not found.key:
-                command = [declaring(feed, called), *map(in_shell, options_of_new(feed, format, settings))]
-                raise UsageError(
-                    f"its records do not tell its key: {' '.join(command)} --key NAME,…   (or --without-key, where "
-                    "nothing identifies a row)"
-                )
+                told = [declaring(feed, called), *map(in_shell, options_of_new(feed, format, settings))]
+                yield Addition(name, columns, [], refused=True, command=" ".join(told))
+                continue
             source_table = None if name_inside(called) == called else called
             format_of_new = None if declared else format
             written = add_table(name, format=format_of_new, settings=settings, source_table=source_table, found=found)
-            yield Addition(name, columns, found.key, written, notes)
+            told = {"key_from": "as the records tell", "units_from": "as the schema of the records tells"}
+            yield Addition(name, columns, found.key, written, found=found, doubts=doubts, **told)
         except UsageError as error:
-            yield Addition(name, columns, [], [], [f"not added: {error}"], True)
+            yield Addition(name, columns, [], notes=[f"not added: {error}"], refused=True)
 
 
 def _delivered_tables(feed: Feed) -> list[str]:

@@ -14,35 +14,10 @@ from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import in_shell
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.ddl import DdlTable, tables_of_ddl
+from highwater.scaffold.decisions import Addition, Doubt
 
 # what a feed says of its database
 TELLS = {"mariadb": "mysql", **{name: name for name in DIALECTS}, **{f"{name}_sort_keys": name for name in DIALECTS}}
-
-
-@dataclass(frozen=True)
-class Addition:
-    """What became of a table of the DDL.
-
-    Attributes:
-        table: `<feed>.<table>`. columns: how many it has. key: its key. written: the files; none: it was not added.
-        notes: what could not be told, what is declared otherwise, or why it was not added. refused: it was not.
-    """
-
-    table: str
-    columns: int
-    key: list[str]
-    written: list[Path]
-    notes: list[str]
-    refused: bool = False
-
-    @property
-    def outcome(self) -> str:
-        """What became of it, in a word or two."""
-        if self.refused:
-            return "not added"
-        if self.written:
-            return f"{len(set(self.written))} files"
-        return "differs" if self.notes else "as it was"
 
 
 def dialect_of(feed: str, format: str | None, settings: dict[str, str], told: str | None) -> str:
@@ -64,7 +39,7 @@ def dialect_of(feed: str, format: str | None, settings: dict[str, str], told: st
     raise UsageError(f"say which database wrote the DDL: --dialect {'|'.join(DIALECTS)}.")
 
 
-def found_columns(table: DdlTable, dialect: str, format: str, settings: dict) -> tuple[FoundColumns, list[str]]:
+def found_columns(table: DdlTable, dialect: str, format: str, settings: dict) -> tuple[FoundColumns, list[Doubt]]:
     """Return the columns of a table of DDL, and what could not be told of them.
 
     Arguments:
@@ -79,7 +54,7 @@ def found_columns(table: DdlTable, dialect: str, format: str, settings: dict) ->
         if wrong := what_is_wrong(*parts[-1]):
             raise UsageError("; ".join(wrong) + ".")
         if found.doubt:
-            doubts.append(f"{name} {found.doubt}")
+            doubts.append(Doubt(name, found.doubt))
     return FoundColumns(named_columns(parts, comments=table.comments), table.key), doubts
 
 
@@ -193,7 +168,14 @@ def _add(name: str, table: DdlTable, called: str, given: _Given) -> Addition:
         source_table=None if called == inside else called,
         found=found,
     )
-    return Addition(name, len(found.columns), found.key, written, doubts)
+    key_from = (
+        "none, as --without-key says" if given.without_key else "as --key says" if given.key else "as the DDL says"
+    )
+    units_from = "by the digits behind the second in the DDL (`times` of the feed may say otherwise)"
+    columns = len(found.columns)
+    return Addition(
+        name, columns, found.key, written, found=found, doubts=doubts, key_from=key_from, units_from=units_from
+    )
 
 
 def chosen_key(key: str, columns: list[Column]) -> list[str]:

@@ -1,22 +1,34 @@
 """Check what the project declares, as a compiler would: without Spark, against the newest files that are delivered."""
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
-from highwater.catalog.columns import DECIMAL, what_is_wrong
-from highwater.catalog.entities import declaration_of, known_table, logged_tables
+from highwater.catalog.columns import Column, what_is_wrong
+from highwater.catalog.declarations import sources_file
+from highwater.catalog.entities import declaration_of, known_table, logged_tables, publish_groups
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
-from highwater.catalog.models import models, value_returned_in
+from highwater.catalog.models import calls_of, models, value_returned_in
+from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import described_models, named, value_of
-from highwater.runtime.printable import counted, in_shell, printable
-from highwater.scaffold.found_columns import Told, told_of
+from highwater.landing.deliveries import folder_of, tables_called_like, undeclared
+from highwater.landing.landing import has_all_landed, skipping, undeclared_folders
+from highwater.landing.listing import is_missing
+from highwater.runtime.package import package
+from highwater.runtime.printable import counted, did_you_mean, in_shell, printable
+from highwater.scaffold.fits import TOO_NARROW, holds, misfit
+from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables
+from highwater.scaffold.misspelt import misspelt_in_source, misspelt_in_table, tests_of
 
-WHOLE = ["tinyint", "smallint", "int", "bigint"]
-DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+MOST_TOLD, LONGEST_EXAMPLE = 5, 60
+DEFAULTS = {"form": "envelope"}
+# whose records are read alike
+ALIKE = {"mariadb": "mysql"}
+# so that it takes about a second, however many tables there are
+RECORDS_OF_ALL, RECORDS_AT_LEAST, LOOKED_AT_MOST = 10_000, 20, 40_000
 
 
 @dataclass(frozen=True)
@@ -24,39 +36,185 @@ class Finding:
     """Something that is wrong, or may be.
 
     Attributes:
-        path: the file to edit. line: in it, from 1. problem: what is wrong and what to do, in one sentence or two.
+        path: the file to edit, or the delivered one. line: in it, from 1. problem: what is wrong and what to do, in one
+            sentence or two.
         is_error: the table cannot be right as it is declared; otherwise somebody should look.
     """
 
-    path: Path
+    path: Path | str
     line: int
     problem: str
     is_error: bool = True
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {'' if self.is_error else 'warning: '}{printable(self.problem)}"
+        said = f"{self.path}:{self.line}: {'' if self.is_error else 'warning: '}{self.problem}"
+        return printable(said)
 
 
-def check(table: str | None = None) -> Iterator[Finding]:
-    """Yield what is wrong with the declarations of all tables, or of one.
+@dataclass(frozen=True)
+class Compared:
+    """What a table was compared with.
+
+    Attributes:
+        entity: the table. records: how many were read of it. files: in which. nothing: why none were; None: some were.
+    """
+
+    entity: str
+    records: int
+    files: set[str]
+    nothing: str | None = None
+
+
+@dataclass
+class Checked:
+    """What a check has found.
+
+    Attributes:
+        findings: in the order of the tables. compared: what each table was compared with, feed by feed.
+        waiting: the feeds whose files are not those of their last landing.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    waiting: list[Feed] = field(default_factory=list)
+
+    @property
+    def outcome(self) -> str:
+        """What it comes to, in a sentence."""
+        if self.findings:
+            return f"{counted(len(self.findings), 'warning')}."
+        nothing = "" if any(not each.nothing for each in self.compared) else " in themselves"
+        return f"Nothing is wrong with the declarations{nothing}."
+
+    def compared_with(self) -> list[str]:
+        """Return what the declarations were compared with, in words, a line each."""
+        some = [each for each in self.compared if not each.nothing]
+        lines, reasons = [], {}
+        if some:
+            tables = sorted({each.entity for each in some})
+            records, files = sum(each.records for each in some), set().union(*(each.files for each in some))
+            newest = f"{counted(records, 'record')} of {counted(len(files), 'file')}, the newest"
+            lines.append(f"Compared {first_of(tables)} with {newest}.")
+        for each in self.compared:
+            if each.nothing:
+                reasons.setdefault(each.nothing, []).append(each.entity)
+        lines += [
+            f"Of {first_of(tables)} only the declaration was read: {reason}." for reason, tables in reasons.items()
+        ]
+        return lines
+
+
+def check(table: str | None = None) -> Checked:
+    """Return what is wrong with the declarations of all tables, or of one.
 
     Arguments:
         table: the name of a table; None: all, and the list of tables too.
     Raises: UsageError when a feed or a file of YAML cannot be read, or there is no such table.
     """
-    feeds = declared_feeds()
+    feeds, found = declared_feeds(), Checked()
     if table:
         known_table(table)
-    written = models().keys()
-    undescribed = written - described_models().keys()
-    for entity, sources in logged_tables():
+    written, described = models().keys(), described_models().keys()
+    tests = {path.stem for path in (package() / "tests/generic").glob("*.sql")}
+    tables, findings, of_check = logged_tables(), [], set()
+    told = _told([source for entity, sources in tables if table in (None, entity) for source in sources], feeds)
+    project = _Project(feeds, told, [entity for entity, _ in tables], written, written - described, tests)
+    for entity, sources in tables:
         if table in (None, entity):
-            known = [(feeds[feed], name) for feed, name in sources if feed in feeds]
-            yield from _check_table(entity, known, written, undescribed)
+            findings += _check_table(entity, sources, project, found.compared)
+            of_check |= {feed for feed, _ in sources if feed in feeds}
+    for feed in [feed for name, feed in feeds.items() if table is None or name in of_check]:
+        findings += _check_feed(feed, project, table)
+    if table is None:
+        findings += [*_check_groups(project), *_check_list_of_logs()]
+    found.findings = [*{(str(each)): each for each in findings}.values()]
+    found.waiting = [feeds[name] for name in sorted(of_check) if not has_all_landed(feeds[name])]
+    return found
+
+
+def _told(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tuple[str, str], Told]:
+    """Return what the newest files tell of some tables, from fewer records of each where they are many."""
+    records = min(RECORDS_AT_MOST, max(RECORDS_AT_LEAST, RECORDS_OF_ALL // max(1, len(sources))))
+    told = {source: Told() for source in sources}
+    for feed in [feeds[name] for name in dict.fromkeys(name for name, _ in sources) if name in feeds]:
+        if FORMATS[feed.format].is_delivered:
+            tables = [table for name, table in sources if name == feed.name]
+            of_feed = told_of_tables(feed, tables, records, LOOKED_AT_MOST)
+            told |= {(feed.name, table): found for table, found in of_feed.items()}
+    return told
+
+
+@dataclass(frozen=True)
+class _Project:
+    """What declarations may name: feeds by name, entities, models, of these such that nothing describes, own tests.
+
+    And what the newest files tell of the tables that are checked, by feed and table.
+    """
+
+    feeds: dict[str, Feed]
+    told: dict[tuple[str, str], Told]
+    entities: list[str]
+    models: set[str]
+    undescribed: set[str]
+    tests: set[str]
+
+    def has(self, feed: str, table: str) -> bool:
+        """Return whether a feed with a table that raw calls so is declared."""
+        declared = self.feeds.get(feed)
+        return declared is not None and table in map(declared.source_table, declared.tables)
+
+
+def _check_list_of_logs() -> Iterator[Finding]:
     listed = Path("macros/operations/logged_tables.sql")
-    if table is None and _listed(listed) != [entity for entity, _ in logged_tables()]:
+    if _listed(listed) != [entity for entity, _ in logged_tables()]:
         problem = "is not what the models say, and builds read it. Take it from version control, or run any add-table."
         yield Finding(listed, 1, problem)
+
+
+def _check_groups(project: _Project) -> Iterator[Finding]:
+    """Look for tables of publish groups that are not there."""
+    for group, entities in publish_groups().items():
+        for entity in entities:
+            if entity not in project.entities:
+                path = models("publications")[f"{group}_publications"].path
+                said = f"the group {group} has the table {entity}, which is not there."
+                yield Finding(path, 1, f"{said}{did_you_mean(entity, project.entities)}")
+
+
+def _check_feed(feed: Feed, project: _Project, table: str | None) -> Iterator[Finding]:
+    """Look at the declaration of a feed, and at the folders that are delivered for it."""
+    path = sources_file(feed.name)
+    document = yaml.compose(path.read_text(), FAST_LOADER)
+    source = named(value_of(document, "sources"), feed.name)
+    line = source.start_mark.line + 1
+    yield from (Finding(path, at, problem, False) for at, problem in misspelt_in_source(document, feed.name))
+    if feed.positions and feed.positions not in project.feeds:
+        said = f"positions is {feed.positions!r}, which is no declared feed."
+        yield Finding(path, line, f"{feed.name}: {said}{did_you_mean(feed.positions, project.feeds)}")
+    for epoch in feed.settings.get("epochs") or []:
+        if isinstance(epoch, dict) and epoch.get("table", feed.name) not in (feed.name, *feed.tables):
+            said = f"an epoch is of the table {epoch['table']!r}, which the feed does not have."
+            at = epoch.get("__line__", line)
+            yield Finding(path, at, f"{feed.name}: {said}{did_you_mean(str(epoch['table']), feed.tables)}")
+    if FORMATS[feed.format].is_delivered and feed.role != "export" and is_missing(feed.root):
+        yield Finding(path, line, f"the folder {feed.root}, into which {feed.name} is delivered, is not there.", False)
+    for problem in _undeclared(feed, table):
+        yield Finding(path, line, problem, False)
+
+
+def _undeclared(feed: Feed, table: str | None) -> Iterator[str]:
+    """Yield what to say of delivered folders that are no table's; of one table, of those that may be meant for it."""
+    folders = undeclared_folders(feed)
+    alike = [folder for folder in folders if tables_called_like(feed, folder)]
+    yield from (undeclared(feed, folder) for folder in alike)
+    others = [folder for folder in folders if folder not in alike]
+    if len(others) == 1 and not table:
+        yield undeclared(feed, others[0])
+    elif others and not table:
+        yield (
+            f"{len(others):,} folders in {feed.name}/ are no declared tables of the feed; their files are not read: "
+            f"{first_of(others)}. All are declared with: highwater add-tables {feed.name}"
+        )
 
 
 def _listed(path: Path) -> list[str] | None:
@@ -67,7 +225,7 @@ def _listed(path: Path) -> list[str] | None:
 
 
 def _check_table(
-    entity: str, sources: list[tuple[Feed, str]], written: set[str], undescribed: set[str]
+    entity: str, sources: list[tuple[str, str]], project: _Project, compared: list[Compared]
 ) -> Iterator[Finding]:
     path = declaration_of(entity)
     try:
@@ -83,33 +241,90 @@ def _check_table(
         return
     declared, wrong = _declared(columns, path.parts[1] == "changes")
     yield from (Finding(path, line, problem) for line, problem in wrong)
+    yield from (Finding(path, line, problem, False) for line, problem in misspelt_in_table(document, entity))
     names, key = [column.name for column in declared.values()], value_of(log, "config", "meta", "key")
     for node in key.value if isinstance(key, yaml.SequenceNode) else ():
         if node.value not in names:
             problem = f"the key names {node.value!r}, which is no column. Columns are: {', '.join(names)}."
             yield Finding(path, node.start_mark.line + 1, problem)
-    if not (key and key.value) and f"{entity}_merged" in written:
+    if not (key and key.value) and f"{entity}_merged" in project.models:
         problem = f"declares no key (`config: {{meta: {{key: […]}}}}`), and {entity}_merged is there, which needs one."
         yield Finding(path, log.start_mark.line + 1, problem)
-    layers = [f"stg_{feed.name}__{entity}_changes" for feed, _ in sources]
+    layers = [f"stg_{feed}__{entity}_changes" for feed, _ in sources if feed in project.feeds]
     layers += [f"{entity}_merged", entity] if key and key.value else []
     for model in layers:
-        if model not in written:
+        if model not in project.models:
             yield Finding(path, log.start_mark.line + 1, f"the model {model} is not there; write {model}.sql again.")
-        elif model in undescribed:
+        elif model in project.undescribed:
             yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")
+    yield from _check_references(entity, document, path, declared, project)
+    yield from _check_sources(entity, sources, project)
     # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
-        yield from _check_files(feed, name, path, columns.start_mark.line + 1, declared)
+        if project.has(feed, name):
+            told = project.told[feed, name]
+            files = _Files(entity, project.feeds[feed], name, told, declared, names_of_key(key))
+            compared.append(files.compared)
+            yield from files.findings(path, columns.start_mark.line + 1)
+
+
+def names_of_key(key) -> list[str]:
+    """Return the columns that the node of a key names."""
+    return [node.value for node in key.value] if isinstance(key, yaml.SequenceNode) else []
+
+
+def _check_sources(entity: str, sources: list[tuple[str, str]], project: _Project) -> Iterator[Finding]:
+    """Look for feeds and tables that staging models read and nothing declares."""
+    for feed, table in sources:
+        declared = project.feeds.get(feed)
+        if project.has(feed, table):
+            continue
+        staging = [model for name, model in models("staging").items() if name.endswith(f"__{entity}_changes")]
+        model = next(model.path for model in staging if feed in dict(model.sources))
+        word, known = (table, declared.tables) if declared else (feed, project.feeds)
+        said = f"reads the table {table} of the feed {feed}, and no source declares {word}."
+        yield Finding(model, 1, f"{said}{did_you_mean(word, known)}")
+
+
+def _check_references(entity: str, document, path: Path, declared: dict, project: _Project) -> Iterator[Finding]:
+    """Look for what tests name and is not there: tables, feeds, columns, models."""
+    names = {name for column in declared.values() for name in (column.name, column.mart_name, column.version_name)}
+    described = value_of(document, "models")
+    for model in described.value if isinstance(described, yaml.SequenceNode) else ():
+        for test, settings in tests_of(model):
+            arguments = value_of(settings, "arguments")
+            for name, node in arguments.value if isinstance(arguments, yaml.MappingNode) else ():
+                for word, known in _named_by(name.value, node, test, names, project, path):
+                    said = f"the test {test} names {word!r} as {name.value}, which is not there."
+                    yield Finding(path, node.start_mark.line + 1, f"{said}{did_you_mean(word, known)}")
+
+
+def _named_by(
+    argument: str, node, test: str, columns: set[str], project: _Project, path: Path
+) -> Iterator[tuple[str, set]]:
+    """Yield the words of a test's argument that name nothing, each with what they may name."""
+    known = {"column_name": columns}
+    if test.rpartition(".")[2] in project.tests:
+        tables = {table for feed in project.feeds.values() for table in feed.tables}
+        known |= {"entity": {*project.entities}, "feed": {*project.feeds}, "table": tables, "key": columns}
+        known |= {"view": project.models, "export": project.models}
+    for each in (node.value if isinstance(node, yaml.SequenceNode) else [node]) if argument in known else ():
+        word = plain_text(_text(each) or "")
+        for name in _staging_in(word, path) if argument == "export" else [word]:
+            if name and name not in known[argument]:
+                yield name, known[argument]
+
+
+def _staging_in(text: str, path: Path) -> list[str]:
+    """Return the staging models that a text of Jinja refers to; another export may be a seed or a snapshot."""
+    return [name for call in calls_of(f"{{{{ {text} }}}}", path) for name in call.names[-1:] if name.startswith("stg_")]
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declared(Column):
     """A column as its line declares it."""
 
-    name: str
-    data_type: str
-    line: int
+    line: int = 0
 
 
 def _declared(columns, has_others: bool) -> tuple[dict[str, Declared], list[tuple[int, str]]]:
@@ -123,13 +338,14 @@ def _declared(columns, has_others: bool) -> tuple[dict[str, Declared], list[tupl
         name, data_type = (_text(value_of(node, each)) or "" for each in ("name", "data_type"))
         if has_others and not data_type:
             continue
-        field = plain_text(_text(value_of(node, "config", "meta", "field")) or name)
+        called = plain_text(_text(value_of(node, "config", "meta", "field")) or name)
         line = node.start_mark.line + 1
         unit = _text(value_of(node, "config", "meta", "unit"))
-        wrong += [(line, f"{problem}.") for problem in what_is_wrong(field, data_type.lower(), unit)]
-        if field in declared:
-            wrong.append((line, f"column {field!r} is declared in line {declared[field].line} already; take one out."))
-        declared[field] = Declared(name, data_type.lower(), line)
+        wrong += [(line, f"{problem}.") for problem in what_is_wrong(called, data_type.lower(), unit)]
+        if called in declared:
+            said = f"column {called!r} is declared in line {declared[called].line} already; take one out."
+            wrong.append((line, said))
+        declared[called] = Declared(name, called, data_type.lower(), unit, line=line)
     return declared, wrong
 
 
@@ -137,80 +353,120 @@ def _text(node) -> str | None:
     return node.value if isinstance(node, yaml.ScalarNode) else None
 
 
-def _check_files(feed: Feed, table: str, path: Path, line: int, declared: dict[str, Declared]) -> Iterator[Finding]:
-    """Compare the columns of a table, which are listed from a line on, with what the newest files of a feed tell."""
-    told = told_of(feed, table) if FORMATS[feed.format].is_delivered else Told()
-    fields = {**told.types, **told.values}
-    by_letters = {field.lower(): (field, column) for field, column in declared.items()}
-    for field in [field for field in fields if field not in declared]:
-        do, at = "add it to the columns, or its values stay in raw alone", line
-        if other := by_letters.get(field.lower()):
-            do = (
-                f"the column {other[1].name} is declared for {other[0]!r}: give it config: {{meta: {{field: {field}}}}}"
-            )
-            at = other[1].line
-        said = counted(len(told.values[field]), "record") if field in told.values else "the schema"
-        has = "has" if said in ("1 record", "the schema") else "have"
-        problem = f"{said} of {feed.name} {has} the field {field!r}, which is not declared; {do}."
-        yield Finding(path, at, problem, is_error=False)
-    if several := told.of_several_tables():
-        yield Finding(path, line, f"{feed.name}: {several}.", is_error=False)
-    # a record that carries some columns only says nothing of the others
-    is_whole = feed.format == "debezium-json" or not FORMATS[feed.format].partial_images
-    tells_all = fields and (told.types or (is_whole and "no_supplement" not in feed.settings))
-    letters = {field.lower() for field in fields}
-    for field, column in declared.items():
-        problem = None
-        if tells_all and field.lower() not in letters:
-            problem = (
-                f"column {column.name}: {told} of {feed.name} have no field {field!r}; records without it say NULL."
-            )
-        elif field in told.types and not holds(column.data_type, told.types[field][0]):
-            problem = f"column {column.name} is {column.data_type}, and the schema of {feed.name} says "
-            problem += f"{told.types[field][0]}: what does not fit is rejected; {_widen(table)}."
-        elif odd := [value for value in told.values.get(field, ()) if not fits(value, column.data_type)]:
-            problem = f"column {column.name} is {column.data_type}, and {counted(len(odd), 'record')} of {feed.name} "
-            problem += f"{'has' if len(odd) == 1 else 'have'} what does not fit, {odd[0]} for example; {_widen(table)}."
-        if problem:
-            yield Finding(path, column.line, problem, is_error=False)
+class _Files:
+    """The newest files of a table, beside its declaration."""
+
+    def __init__(self, entity: str, feed: Feed, table: str, told: Told, declared: dict[str, Declared], key: list[str]):
+        self.entity, self.feed, self.table, self.told = entity, feed, table, told
+        self.declared, self.key = declared, key
+        self.values = self.told.values
+
+    @property
+    def compared(self) -> Compared:
+        """What the table was compared with."""
+        return Compared(self.entity, self.told.records, self.told.files, self._nothing())
+
+    def _nothing(self) -> str | None:
+        if self.values or self.told.types:
+            return None
+        if not FORMATS[self.feed.format].is_delivered:
+            return f"{self.feed.name} is extracted from a database, and no files are delivered"
+        if self.told.is_unnamed:
+            return f"the files of {self.feed.name} do not name their columns"
+        if not self.told.opened:
+            name = next(name for name in self.feed.tables if self.feed.source_table(name) == self.table)
+            return f"no files of it have come yet into {folder_of(self.feed, name)}"
+        return f"no record of it is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
+
+    def findings(self, path: Path, line: int) -> Iterator[Finding]:
+        """Yield what differs between the files and the declaration, whose columns are listed from a line on."""
+        yield from self._broken()
+        named = [(line, problem) for problem in self._named()]
+        for at, problem in [*named, *self._undeclared(line), *self._columns()]:
+            yield Finding(path, at, f"{problem}.", is_error=False)
+        if several := self.told.of_several_tables():
+            yield Finding(path, line, f"{self.feed.name}: {several}.", is_error=False)
+
+    def _named(self) -> Iterator[str]:
+        """Yield which settings of the feed most records name otherwise."""
+        for name, values in self.told.named.items():
+            said, count = next(iter(values.most_common(1)), (None, 0))
+            declared = self.feed.settings.get(name, DEFAULTS.get(name))
+            if count * 2 > values.total() and ALIKE.get(said, said) != ALIKE.get(declared, declared):
+                records = (
+                    f"the {name} of {count:,} of {counted(values.total(), 'record')} of {self.feed.name} is {said}"
+                )
+                do = f"write `{name}: {said}` into {sources_file(self.feed.name)}"
+                yield f"{records}, and the feed declares {declared}; {do}"
+
+    def _broken(self) -> Iterator[Finding]:
+        more = len(self.told.broken) - MOST_TOLD
+        for number, each in enumerate(self.told.broken[:MOST_TOLD], 1):
+            path = f"{self.feed.root}/{each.file}"
+            if each.line:
+                problem = f"{each.problem}. The record will be rejected; the others of the file are taken."
+            else:
+                problem = f"{each.problem}. A build stops there; take it away, or leave it out: {skipping(each.file)}"
+            if number == MOST_TOLD and more > 0:
+                problem += f" {more:,} more of these files are like that."
+            yield Finding(path, each.line or 1, problem, is_error=False)
+
+    def _undeclared(self, line: int) -> Iterator[tuple[int, str]]:
+        by_letters, by_said = {name.lower(): (name, column) for name, column in self.declared.items()}, {}
+        for name in [name for name in {**self.told.types, **self.values} if name not in self.declared]:
+            said = counted(len(self.values[name]), "record") if name in self.values else "the schema"
+            said += f" of {self.feed.name} {'has' if said in ('1 record', 'the schema') else 'have'} the field"
+            if other := by_letters.get(name.lower()):
+                do = f"the column {other[1].name} is declared for {other[0]!r}: give it "
+                yield other[1].line, f"{said} {name!r}, which is not declared; {do}config: {{meta: {{field: {name}}}}}"
+            else:
+                by_said.setdefault(said, []).append(repr(name))
+        for said, fields in by_said.items():
+            one = len(fields) == 1
+            do = "add it to the columns, or its values" if one else "add them to the columns, or their values"
+            names = f"{'' if one else 's'} {', '.join(fields)}, which {'is' if one else 'are'} not declared"
+            yield line, f"{said}{names}; {do} stay in raw alone"
+
+    def _columns(self) -> Iterator[tuple[int, str]]:
+        fields = {**self.told.types, **self.values}
+        # a record that carries some columns only says nothing of the others
+        is_whole = self.feed.format == "debezium-json" or not FORMATS[self.feed.format].partial_images
+        tells_all = fields and (self.told.types or (is_whole and "no_supplement" not in self.feed.settings))
+        letters, types = {name.lower() for name in fields}, self.told.types
+        for name, column in self.declared.items():
+            if tells_all and name.lower() not in letters:
+                problem = f"{self.told} of {self.feed.name} have no field {name!r}; records without it say NULL"
+                yield column.line, f"column {column.name}: {problem}"
+            elif name in types and not holds(column.data_type, types[name][0]):
+                problem = f"column {column.name} is {column.data_type}, and the schema of {self.feed.name} says "
+                yield column.line, f"{problem}{types[name][0]}: what does not fit is rejected; {self._widen()}"
+            elif problem := self._misfits(column):
+                yield column.line, problem
+
+    def _misfits(self, column: Declared) -> str | None:
+        """Return what to say of the values that a column would reject; None: there are none."""
+        there, odd = 0, []
+        for row in self.told.rows:
+            value = row.values.get(column.field)
+            if value is None or (row.is_delete and column.name not in self.key):
+                continue
+            there += 1
+            if wrong := misfit(value, column, self.feed, column.field in self.told.types):
+                odd.append((row, value, wrong))
+        if not odd:
+            return None
+        row, value, wrong = odd[0]
+        do = f"; {self._widen()}" if wrong == TOO_NARROW else ""
+        values = f"{len(odd):,} of {counted(there, 'value')} of {self.feed.name} would be rejected"
+        example = f"{_shown(value)} for example ({row.file}, line {row.line:,})"
+        return f"column {column.name} is {column.data_type}, and {values}: {example} {wrong}{do}"
+
+    def _widen(self) -> str:
+        table = in_shell(self.entity)
+        return f"declare a type that holds it, then: highwater rebuild {table} --from raw, where records have landed"
 
 
-def _widen(table: str) -> str:
-    return f"declare that type, then: highwater rebuild {in_shell(table)} --from raw, where records have been applied"
-
-
-def fits(value, declared: str) -> bool:
-    """Return whether a number fits a declared type of numbers; whatever else it is may have a way of its own.
-
-    Example: `fits(300, "tinyint")` is False, `fits("x", "tinyint")` is True.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        return True
-    number, decimal = Decimal(value), DECIMAL.fullmatch(declared)
-    if declared not in WHOLE and not decimal:
-        return True
-    if not number or number.adjusted() > 40:
-        return not number
-    _, digits, exponent = number.as_tuple()
-    behind = max(0, -exponent - (len(digits) - len("".join(map(str, digits)).rstrip("0"))))
-    if declared in WHOLE:
-        bits = 8 * 2 ** WHOLE.index(declared)
-        return not behind and -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
-    return behind <= int(decimal[2]) and abs(number) < 10 ** (int(decimal[1]) - int(decimal[2]))
-
-
-def holds(declared: str, told: str) -> bool:
-    """Return whether a declared type holds every value of the type that a schema tells.
-
-    Example: `holds("decimal(12,2)", "int")` is True, `holds("int", "bigint")` is False.
-    """
-    if declared in (told, "string"):
-        return True
-    if told in WHOLE and declared in WHOLE:
-        return WHOLE.index(declared) >= WHOLE.index(told)
-    mine, other = DECIMAL.fullmatch(declared), DECIMAL.fullmatch(told)
-    if mine and (other or told in WHOLE):
-        digits, scale = (int(other[1]), int(other[2])) if other else (DIGITS[told], 0)
-        return int(mine[1]) - int(mine[2]) >= digits - scale and int(mine[2]) >= scale
-    moments = ("timestamp", "timestamp_ntz")
-    return (declared, told) == ("double", "float") or (declared in moments and told in (*moments, "date"))
+def _shown(value) -> str:
+    """Return a value as its record has it, not too long."""
+    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, str | bool) else str(value)
+    return text if len(text) <= LONGEST_EXAMPLE else f"{text[:LONGEST_EXAMPLE]}…"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -21,8 +22,9 @@ from highwater.landing.landing import DeliveredFile, delivered_files
 from highwater.landing.listing import filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, printable
+from highwater.scaffold.decisions import Doubt
 
-RECORDS_AT_MOST, FILES_AT_MOST = 1000, 20
+RECORDS_AT_MOST, FILES_AT_MOST, ROWS_AT_ONCE = 1000, 20, 100
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(?P<zone>Z|[+-]\d\d:?\d\d)?")
 MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
@@ -30,6 +32,9 @@ WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 FRACTION = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 # what DMS, Tungsten and Arcion put beside the columns of a table
 BESIDE = {"opcode", "seqno", "row_id", "commit_timestamp", "optype", "cursor", "operationcounts"}
+# what says the operation, and how it says that a row is gone
+TELL_DELETES = ("op", "__op", "__deleted", "Op", "opcode", "change_type")
+DELETES = {"D", "UD", "TRUE", "DELETE", "UPDATE-DELETE"}
 # Kafka Connect: Schema.Type; Debezium 3.6, "Data type mappings" of its connectors, for the names
 CONNECT = {
     "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float32": "float", "float64": "double",
@@ -69,21 +74,50 @@ ARROW = [
 ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Row:
+    """An image of a row, and the record that it is in.
+
+    Attributes:
+        values: by field. file, line: of the record. is_delete: nothing but its key is looked at.
+    """
+
+    values: dict
+    file: str
+    line: int
+    is_delete: bool
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A record that cannot be read; or a file, then line is 0."""
+
+    file: str
+    line: int
+    problem: str
+
+
 @dataclass
 class Told:
     """What the files of a table tell of its columns.
 
     Attributes:
-        types: by field, Spark's type and the unit of its times, from a schema. values: by field, what was seen of it.
-        key: the fields of its key; none: they do not tell it. files, records: how many were read.
+        types: by field, Spark's type and the unit of its times, from a schema. rows: those that were seen.
+        key: the fields of its key; none: they do not tell it. files: that were read. records: how many of them.
         tables: schema and name of the records' tables, where folders tell the table and the format's records do too.
+        named: by setting of the feed, how many records name which value of it.
+        broken: what could not be read. opened: how many files were. is_unnamed: they do not name their columns.
     """
 
     types: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    values: dict[str, list] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
     tables: set[tuple[str | None, str]] = field(default_factory=set)
-    files: int = 0
+    named: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
+    broken: list[Broken] = field(default_factory=list)
+    opened: int = 0
+    is_unnamed: bool = False
+    files: set[str] = field(default_factory=set)
     records: int = 0
 
     def __str__(self) -> str:
@@ -102,19 +136,27 @@ class Told:
             "all become rows of it. Declare `layout: records` for the feed where they are several"
         )
 
-    def see(self, row: dict) -> None:
+    @property
+    def values(self) -> dict[str, list]:
+        """What was seen of each field."""
+        values = {}
+        for row in self.rows:
+            for name, value in row.values.items():
+                values.setdefault(name, []).append(value)
+        return values
+
+    def see(self, row: Row) -> None:
         """Take in one image of a row."""
         self.records += 1
-        for name, value in row.items():
-            self.values.setdefault(name, []).append(value)
+        self.rows.append(row)
 
 
-def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str]:
+def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], str]:
     """Return the columns of a table as its newest delivered files tell them, and what they do not tell.
 
     Arguments:
         feed: declared, or as it is about to be. table: what its folder, its files or its records call it.
-    Returns: the columns, with the key where the records tell it; a sentence of each thing that somebody has to look at;
+    Returns: the columns, with the key where the records tell it; what somebody has to look at;
         what told the columns, in words.
     Raises: UsageError when nothing is delivered yet, or its files do not name their columns.
     """
@@ -123,29 +165,31 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[str], str
             f"{feed.format} is not delivered in files: highwater extract {feed.name}.{table} --enable declares a table."
         )
     told = told_of(feed, table)
-    if not told.values and not told.types:
+    values = told.values
+    if not values and not told.types:
         where = f"{feed.root}/{feed.name}" + (f"/{table}" if feed.layout == TABLE_IN_FOLDERS else "")
         raise UsageError(
             f"nothing in {printable(where)} tells the columns of {printable(table)}: "
-            + ("its files do not name them" if told.records else "no record of it is delivered yet")
+            + ("its files do not name them" if told.is_unnamed else "no record of it is delivered yet")
             + ". Take them from the database's DDL with --ddl FILE, or say which columns identify a row and what "
             "others there are, for example --key id:bigint --columns total:decimal(12,2)."
         )
-    parts, notes = [], []
-    for name in {**told.types, **told.values}:
+    parts, doubts = [], []
+    for name in {**told.types, **values}:
         spark, unit = told.types.get(name, (None, None))
         if spark is None:
-            spark, doubt = _guessed(told.values[name], FORMATS[feed.format].dialect is not None)
-            notes += [f"{printable(name)} {doubt}"] if doubt else []
+            spark, doubt = _guessed(values[name], FORMATS[feed.format].dialect is not None)
+            doubts += [Doubt(printable(name), doubt)] if doubt else []
         if wrong := what_is_wrong(name, spark, None):
-            notes.append(f"{printable(name)} is left in raw: {printable(wrong[0])}")
+            doubts.append(Doubt(printable(name), f"is left in raw: {printable(wrong[0])}"))
         else:
             parts.append((name, spark, unit))
     if feed.format == "debezium-json" and not told.types:
-        notes.append("its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell")
-    notes += filter(None, [told.of_several_tables()])
-    key = [name for name in told.key if name in told.values]
-    return FoundColumns(named_columns(parts), key), notes, str(told)
+        said = "its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell"
+        doubts.append(Doubt(None, said))
+    doubts += [Doubt(None, said) for said in filter(None, [told.of_several_tables()])]
+    key = [name for name in told.key if name in values]
+    return FoundColumns(named_columns(parts), key), doubts, str(told)
 
 
 def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
@@ -161,64 +205,135 @@ def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
 
 
 def told_of(feed: Feed, table: str) -> Told:
-    """Return what the newest delivered files of a table tell; files that cannot be read are left to landing."""
-    told = Told()
+    """Return what the newest delivered files of a table tell, as far as they can be read."""
+    return told_of_tables(feed, [table], RECORDS_AT_MOST)[table]
+
+
+def told_of_tables(
+    feed: Feed, tables: list[str], records_at_most: int, looked_at_most: int | None = None
+) -> dict[str, Told]:
+    """Return what the newest delivered files of tables tell, as far as they can be read, in one pass over the files.
+
+    Arguments:
+        tables: of one feed, as raw calls them. records_at_most: of each.
+        looked_at_most: how many records may be passed over to find them, of all tables together; None: any number.
+    """
     if feed.layout == TABLE_IN_FOLDERS:  # the folders of its other tables need not be listed
-        feed = replace(feed, tables=(table,), source_tables={})
-    system, _ = filesystem(feed.root)
+        feed = replace(feed, tables=(*tables,), source_tables={})
+    sample = _Sample(feed, tables, records_at_most, looked_at_most)
     for file in sorted(delivered_files(feed), key=lambda file: file.modified_at, reverse=True):
-        if file.problem or (file.table is not None and file.table != table):
-            continue
-        try:
-            before = told.records
-            for row in _rows(system, feed, file, table, told):
-                told.see(row)
-                if told.records >= RECORDS_AT_MOST:
-                    break
-            told.files += told.records > before
-        except (UnreadableFile, OSError, ValueError):  # landing says what is wrong with it
-            continue
-        if told.records >= RECORDS_AT_MOST or told.files >= FILES_AT_MOST:
+        sample.look_into(file)
+        if not sample.wanted:
             break
-    return told
+    return sample.told
 
 
-def _rows(system, feed: Feed, file: DeliveredFile, table: str, told: Told) -> Iterator[dict]:
-    """Yield the images of rows in a file."""
-    has_schema = False
+class _Sample:
+    """What the files of a feed tell of some tables, file by file."""
+
+    def __init__(self, feed: Feed, tables: list[str], records_at_most: int, looked_at_most: int | None):
+        self.feed, self.told = feed, {table: Told() for table in tables}
+        self.records_at_most, self.looked_at_most = records_at_most, looked_at_most
+        self.looked: dict[str | None, int] = {}
+        self.wanted = set(tables)
+        self.system, _ = filesystem(feed.root)
+
+    def look_into(self, file: DeliveredFile) -> None:
+        """Take in the rows of a file of these tables."""
+        tables = sorted(self.wanted if file.table is None else self.wanted & {file.table})
+        if not tables or self._has_looked_enough(file.table):
+            return
+        for table in tables:
+            self.told[table].opened += 1
+        try:
+            if file.problem:
+                raise UnreadableFile(file.problem)
+            self._read(file)
+        except (UnreadableFile, OSError) as error:
+            problem = file.problem or f"cannot be read: {error}"
+            for table in tables:
+                self.told[table].broken.append(Broken(file.source_file, 0, problem))
+        except ValueError:  # a schema that is none
+            return
+
+    def _has_looked_enough(self, table: str | None) -> bool:
+        if self.looked_at_most is None:
+            return False
+        own = self.looked_at_most if table is None else self.looked_at_most // len(self.told)
+        return self.looked.get(table, 0) >= own
+
+    def _read(self, file: DeliveredFile) -> None:
+        with_schema, in_records = set(), self.feed.options.table_in_records
+        for record in _records(self.system, self.feed, file):
+            self.looked[file.table] = self.looked.get(file.table, 0) + 1
+            table = record["source_table"] if in_records else file.table
+            if record["problem"]:
+                for each in [*self.told] if table is None else [table]:
+                    self._see_broken(each, file, record)
+            elif table in self.wanted and (row := self._row(record, file, self.told[table])):
+                if table not in with_schema:
+                    _read_schema(self.system, self.feed, file, self.told[table])
+                with_schema.add(table)
+                self._see(table, row)
+            if not self.wanted or (file.table and file.table not in self.wanted) or self._has_looked_enough(file.table):
+                return
+        for table in {file.table} if file.table else set(self.wanted):
+            if len(self.told[table].files) >= FILES_AT_MOST:
+                self.wanted.discard(table)
+
+    def _see(self, table: str, row: Row) -> None:
+        told = self.told[table]
+        told.files.add(row.file)
+        told.see(row)
+        if told.records >= self.records_at_most:
+            self.wanted.discard(table)
+
+    def _see_broken(self, table: str | None, file: DeliveredFile, record: dict) -> None:
+        if table in self.told:
+            self.told[table].broken.append(Broken(file.source_file, record["source_line"], record["problem"]))
+
+    def _row(self, record: dict, file: DeliveredFile, told: Told) -> Row | None:
+        """Return the image of a row in a record."""
+        feed, fields = self.feed, dict(record["fields"] or ())
+        if feed.options.dialect and not feed.options.dialect.header:
+            told.is_unnamed = True
+            self.wanted.discard(file.table)
+            return None
+        if feed.options.dialect or readers.needs_random_access(feed.options):
+            row, is_delete = _own(feed, fields), _tells_delete(fields)
+        else:
+            row, is_delete = _image(feed, fields.get("document") or record["record"], told)
+        return Row(row, file.source_file, record["source_line"], is_delete) if row else None
+
+
+def _records(system, feed: Feed, file: DeliveredFile) -> Iterator[dict]:
+    """Yield the records of a file."""
     opened = system.open_input_file(file.path) if readers.needs_random_access(feed.options) else None
     with opened or system.open_input_stream(file.path, compression=None) as stream:
         for batch in readers.read(stream if opened else CountedStream(stream), feed.options):
-            for record in batch.to_pylist():
-                if record["problem"] or (feed.options.table_in_records and record["source_table"] != table):
-                    continue
-                fields = dict(record["fields"] or ())
-                if feed.options.dialect and not feed.options.dialect.header:
-                    told.records += 1
-                    return
-                if feed.options.dialect or readers.needs_random_access(feed.options):
-                    row = _own(feed, fields)
-                else:
-                    row = _image(feed, fields.get("document") or record["record"], told)
-                if row and not has_schema:
-                    _read_schema(system, feed, file, told)
-                    has_schema = True
-                if row:
-                    yield row
+            for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+                yield from batch.slice(start, ROWS_AT_ONCE).to_pylist()
 
 
-def _image(feed: Feed, text: str | bytes, told: Told) -> dict | None:
-    """Return the image of a row in a document; None where there is none, or nothing can be made of it."""
+def _image(feed: Feed, text: str | bytes, told: Told) -> tuple[dict | None, bool]:
+    """Return the image of a row in a document, None where none can be made out; and whether the row is deleted."""
     try:
         document = json.loads(text, parse_float=Decimal)
         row = IMAGES[feed.format](document, told)
-    except (ValueError, RecursionError):  # landing and staging say what is wrong with it
-        return None
+    except (ValueError, RecursionError):  # staging says what is wrong with it
+        return None, False
     if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
         schema, name = NAMED_TABLE[feed.format](document)
         schema = schema if isinstance(schema, str) else None
         told.tables |= {(schema, name)} if isinstance(name, str) else set()
-    return row if isinstance(row, dict) else None
+    return row if isinstance(row, dict) else None, _tells_delete(document)
+
+
+def _tells_delete(record: dict) -> bool:
+    """Return whether a record, or the part of it that says so, tells of a delete."""
+    said = {str(record.get(name)).upper() for name in TELL_DELETES}
+    inside = (record.get(name) for name in ("payload", "source_metadata", "datastream_metadata"))
+    return bool(said & DELETES) or any(_tells_delete(part) for part in inside if isinstance(part, dict))
 
 
 def _own(feed: Feed, fields: dict) -> dict:
@@ -252,7 +367,12 @@ def _debezium(document: dict, told: Told) -> dict | None:
         payload = document["payload"]
         told.types |= _types_of_connect(document.get("schema"))
     if "op" in payload and payload.keys() & {"before", "after", "source"}:
+        source = payload.get("source")
+        told.named["form"]["envelope"] += 1
+        if isinstance(source, dict) and isinstance(source.get("connector"), str):
+            told.named["connector"][source["connector"]] += 1
         return payload.get("after") or payload.get("before")
+    told.named["form"]["flattened"] += any(name in payload for name in ("__op", "__deleted"))
     return {name: value for name, value in payload.items() if not name.startswith("__")}
 
 

@@ -1,8 +1,9 @@
 """What somebody says of a feed on the command line, before a table of it is declared."""
 
+from highwater.catalog.declarations import sources_file
 from highwater.catalog.feeds import FORMATS, NAME, Feed, declared_feeds, feed_of_settings
 from highwater.catalog.tables import named
-from highwater.catalog.yaml_files import as_yaml_reads_it
+from highwater.catalog.yaml_files import as_yaml_reads_it, setting_in_yaml
 from highwater.runtime.errors import UsageError
 
 
@@ -21,12 +22,14 @@ def check_feed(feed: str, format: str | None, settings: dict[str, str]) -> None:
     feeds = declared_feeds()
     typed = {name: as_yaml_reads_it(value) for name, value in settings.items()}
     if declared := feeds.get(feed):
-        for name, value in (typed | ({"format": format} if format else {})).items():
-            if declared.settings.get(name) != value:
-                raise UsageError(
-                    f"the feed {feed} is declared already, with {name} {declared.settings.get(name)!r}, not {value!r}. "
-                    f"Edit its settings in models/staging/{feed}/, or leave --format and --setting out."
-                )
+        if format not in (None, declared.format):
+            raise UsageError(
+                f"the feed {feed} is declared already, with the format {declared.format}, and a feed has one format. "
+                f"Leave --format out, or give what is delivered as {format} to a feed of another name."
+            )
+        feed_of_settings(f"the feed {feed}", feed, declared.settings | typed, {})
+        for name in [name for name, value in typed.items() if declared.settings.get(name) != value]:
+            raise UsageError(_setting_of_declared(declared, name, settings[name]))
         return
     if format is None:
         raise UsageError(
@@ -36,6 +39,19 @@ def check_feed(feed: str, format: str | None, settings: dict[str, str]) -> None:
     if format not in FORMATS:
         raise UsageError(f"--format is {format!r}; it must be one of: {', '.join(FORMATS)}.")
     given_feed(feed, format, settings, {})
+
+
+def _setting_of_declared(feed: Feed, name: str, value: str) -> str:
+    """Return what to say of a setting that was given for a feed which is declared without it, or otherwise."""
+    has_it = name in feed.settings
+    now = f"with `{name}: {feed.settings[name]}`" if has_it else f"without `{name}`"
+    place = "in its place" if has_it else "beside `format`"
+    return (
+        f"the feed {feed.name} is declared already, {now}. --setting is for new feeds, so nothing was changed. Write "
+        f"`{name}: {setting_in_yaml(value)}` {place} in {sources_file(feed.name)}, and leave --setting out. The next "
+        "build reads new records by it; highwater replay TABLE takes rejected ones again, and highwater rebuild TABLE "
+        "--from raw reads all of them anew."
+    )
 
 
 def given_feed(feed: str, format: str | None, settings: dict[str, str], tables: dict[str, str]) -> Feed:

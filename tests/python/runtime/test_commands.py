@@ -263,8 +263,11 @@ DEBEZIUM = ["add-table", "debezium_erp.bookings"]
             ["the unknown unit 'days'; units are: millis"],
         ),
         ([*DEBEZIUM, "--key", "id:bigint[millis]"], ["which only date, timestamp, timestamp_ntz may have"]),
-        ([*ADD, "--setting", "order=mysql_sort_keys", "--key", "id:int"], ["is declared already, with order", "Edit"]),
-        ([*ADD, "--format", "csv", "--key", "id:int"], ["with format 'datastream-json', not 'csv'"]),
+        (
+            [*ADD, "--setting", "order=mysql_sort_keys", "--key", "id:int"],
+            ["is declared already, with `order: change_seq", "Write `order: my"],
+        ),
+        ([*ADD, "--format", "csv", "--key", "id:int"], ["with the format datastream-json"]),
         ([*ADD_NEW, "debezium-json"], ["debezium-json needs the setting connector, one of: postgresql, mysql"]),
         (
             [*ADD_NEW, "debezium-json", "--setting", "connector=mongodb"],
@@ -325,7 +328,16 @@ NEW = ["debezium_shop", "--format"]
         ([*NEW, "debezium-json", "--setting", "conector=mysql"], ["unknown setting 'conector'", "knows: baseline"]),
         ([*NEW, "csv", "--setting", "role=changes"], ["csv files hold rows, not changes"]),
         ([*NEW, "arcion-json"], ["say which database wrote the DDL: --dialect postgresql|mysql"]),
-        (["datastream_user1", "--format", "csv"], ["is declared already, with format 'datastream-json', not 'csv'"]),
+        (["datastream_user1", "--format", "csv"], ["is declared already, with the format datastream-json"]),
+        (
+            ["datastream_user1", "--setting", "ordr=mysql_sort_keys"],
+            ["unknown setting 'ordr'", "Did you mean order?"],
+        ),
+        (
+            ["datastream_user1", "--setting", "wrapping=doc"],
+            ["already, without `wrapping`", "beside `format` in models/"],
+        ),
+        (["datastream_user1", "--setting", "order=mysql"], ["order is 'mysql'; it must be one of"]),
         (["shop", "--format", "csv"], ["'shop' is no name of a feed: <vendor>_<system>"]),
         (["debezium_shop.orders", "--format", "csv"], ["'debezium_shop.orders' is a table", "highwater add-table"]),
     ],

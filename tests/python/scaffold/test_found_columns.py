@@ -16,8 +16,9 @@ from workshop import copy_empty_project
 
 
 def found(feed, table):
-    columns, notes, _ = found_in_files(feed, table)
-    return {c.field: c.data_type + (f"[{c.unit}]" if c.unit else "") for c in columns.columns}, columns.key, notes
+    columns, doubts, _ = found_in_files(feed, table)
+    types = {c.field: c.data_type + (f"[{c.unit}]" if c.unit else "") for c in columns.columns}
+    return types, columns.key, [*map(str, doubts)]
 
 
 def delivered(tmp_path, monkeypatch, format, files, **settings):
@@ -236,7 +237,7 @@ def test_add_tables_without_ddl_takes_every_table_that_is_delivered(tmp_path):
     result = run("add-tables", "datastream_crm", *new, cwd=tmp_path)
     assert result.returncode == 0 and "2 of 2 tables added." in result.stdout, result.stdout + result.stderr
     assert re.search(
-        r"datastream_crm.other_contacts +6 +id +7 files +landing/datastream_crm/Other Contacts/", result.stdout
+        r"datastream_crm.other_contacts +6 +id +added +landing/datastream_crm/Other Contacts/", result.stdout
     )
     assert "key: [id]" in (tmp_path / "models/tables/crm/crm_contacts.yml").read_text()
     again = run("add-tables", "datastream_crm", cwd=tmp_path)
@@ -254,6 +255,34 @@ def test_add_tables_without_ddl_takes_every_table_that_is_delivered(tmp_path):
     for command in (["check"], ["add-tables", "datastream_crm"]):
         result = run(*command, cwd=tmp_path)
         assert "reads stg_arcion_tpch__region_changes, and models/staging/" in result.stderr, result.stderr
+
+
+def test_what_is_decided_and_what_is_not_told_is_said_once_for_all_tables(tmp_path):
+    """Of columns, keys and settings; the first three are named."""
+    copy_empty_project(PROJECT, tmp_path)
+    record = {"op": "c", "after": {"id": 1, "price": "1.5"}, "source": {"lsn": 1}}
+    for name in "abcde":
+        (tmp_path / f"landing/debezium_shop/{name}").mkdir(parents=True)
+        (tmp_path / f"landing/debezium_shop/{name}/1.json").write_text(json.dumps(record))
+    debezium = ["add-tables", "debezium_shop", "--format", "debezium-json", "--setting", "connector=postgresql"]
+    said = run(*debezium, cwd=tmp_path).stderr
+    assert "Nothing tells the key of 5 tables." in said and said.count("--key NAME,…") == 3, said
+    assert "\n  and so on, for 2 more\n" in said and "price" not in said
+    ddl = "".join(f"create table {name} (id int primary key, price numeric, at timestamp(3));" for name in "abcde")
+    (tmp_path / "schema.sql").write_text(ddl)
+    result = run(*debezium, "--ddl", "schema.sql", cwd=tmp_path)
+    assert result.stderr.startswith("a.price, b.price, c.price and 2 more: each is a number without a declared scale;")
+    assert result.stderr.count("\n") == 1 and "7 files" not in result.stdout
+    assert (
+        "Decided, and declared in models/tables/shop/:\n"
+        "  key: as the DDL says\n"
+        "  unit of times: millis, by the digits behind the second in the DDL (`times` of the feed may say otherwise): "
+        "a.at, b.at, c.at and 2 more\n"
+        "  partial_images: true, for changes of debezium-json may carry some columns only\n"
+        "  truncates: true, for debezium-json tells when a table is truncated\n"
+    ) in result.stdout, result.stdout
+    again = run(*debezium, "--ddl", "schema.sql", cwd=tmp_path)
+    assert "Decided" not in again.stdout and again.stderr == "", again.stderr
 
 
 def test_of_many_tables_in_one_folder_the_first_are_named():

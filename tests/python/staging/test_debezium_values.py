@@ -12,6 +12,9 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from highwater.catalog.entities import declared_columns
+from highwater.catalog.feeds import declared_feeds
+from highwater.scaffold.fits import misfit
 
 RECORDS = 60
 EPOCH = datetime(1970, 1, 1)
@@ -203,6 +206,28 @@ def wrong_values(expected: dict, found: dict) -> list[str]:
 def test_values_are_exact_or_rejected(sent):
     expected, found = sent
     assert not wrong_values(expected, found)
+
+
+def misfits(entity: str, text: str) -> dict[str, str]:
+    """What `highwater check` says of the values of a record, by column."""
+    document = json.loads(text, parse_float=Decimal)
+    values, feed = document.get("payload", document)["after"], declared_feeds()[f"debezium_{entity.split('_')[0]}"]
+    told = {
+        column.name: misfit(values[column.field], column, feed, "schema" in document)
+        for column in declared_columns(entity)[0]
+    }
+    return {name: wrong for name, wrong in told.items() if wrong}
+
+
+def test_check_says_of_values_what_the_build_has_done(sent):
+    """It may be silent where it is not sure; what it says comes true, and of what has no schema it says all."""
+    expected, found = sent
+    wrong = []
+    for (entity, number), (_, _, text) in expected.items():
+        told, (*_, reason, detail) = misfits(entity, text), found[entity, number]
+        if any(f"{name} = [" not in (detail or "") for name in told) or ("schema" not in text and reason and not told):
+            wrong.append((told, detail, text))
+    assert not wrong
 
 
 def test_some_of_what_nobody_says_is_rejected(sent):

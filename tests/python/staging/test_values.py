@@ -1,8 +1,14 @@
 """Staging: what fits a type and what does not, to the digit; and the other reasons for rejection."""
 
 import json
+from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from highwater.catalog.entities import declared_columns
+from highwater.catalog.feeds import declared_feeds
+from highwater.scaffold.fits import misfit, text_is_none
+from jinja2 import Environment
 from workshop import change
 
 # column, delivered value (None: JSON null), expected value as text, or None where the record must be rejected
@@ -25,6 +31,7 @@ VALUES = [
     ("s", "null", "null"), ("s", "", ""), ("s", 12, "12"),
     ("s", "{{ 1/0 }} '; drop table x", "{{ 1/0 }} '; drop table x"),
 ]  # fmt: skip
+FEED = "datastream_types"
 BAD_KEYS = ["1.5", "2147483648", "1e3", "", "0x10"]
 
 
@@ -59,6 +66,62 @@ def test_value(readings, number):
         assert json.loads(bytes(row.record))[column] == value
     else:
         assert (row.verdict, row[column]) == ("applied", expected)
+
+
+def test_check_says_of_these_values_what_the_build_has_done(readings):
+    """`highwater check` may be silent where it is not sure; what it says comes true."""
+    columns, feed = {column.name: column for column in declared_columns("readings")[0]}, declared_feeds()[FEED]
+    said = [bool(misfit(json.loads(json.dumps(v), parse_float=Decimal), columns[name], feed)) for name, v, _ in VALUES]
+    done = [row.verdict == "rejected" for row in readings[: len(VALUES)]]
+    differ = [VALUES[number] for number in range(len(VALUES)) if said[number] != done[number]]
+    assert differ == [("n", "125e-4", None)], "what it is silent of"
+
+
+TEXTS = """
+|0|-0|+7|007|1.|.5|1.0|1.50|-1.00|469.07|99.99|100|127|128|-129|32768|2147483648|9223372036854775808|1e3|1E-3|1e400
+3.5e38|1_000|1,000.5|0x10|1d|1.5f|1L| 1|1 |--1|+|.|e5|NaN|nan|-Infinity|inf|infinit|T|true|TRUE|yes|Y|on|off|no|0.0|tru
+2024-02-29|2023-02-29|2024-2-9|2024-02-29T00:00|2024-02-29 00:00:00.000|2024-02-29T00:00:01|2024-02-29T00:00Z
+2024-02-29 23:59:59.123456|2024-02-29T24:00:00|2024-02-29T23:60:00|2024-02-29T23:59:60|2024-02-29T23:59:59.1234567
+2024-02-29T23:59:59.1234560|2024-02-29T23:59:59+02:00|2024-02-29T23:59:59+19:00|2024-02-29 23:59:59 UTC|0000-01-01
+2024-02-29T23:59:59+0200|2024-02-29T23:59:59 Europe/Berlin|10000-01-01|99999-01-01|2024-13-01|2024-00-10|20240229
+12:00:00|2024-02-29T1:00|2024-02-29T10:00:00.|2024-02-29T10:00:00.1| 2024-02-29|2024-02-29 |24-02-29|n/a|null|{}|[]
+AP8=|AP8|AP8A|!!|00ff|00f|00FG|====|A===|AA==|größe|٣|2024-02|2024-02-29Z| true|1.000000000000000000000000000000000000
+"""
+KINDS = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(4,2)", "decimal(38,0)", "date"]
+KINDS += ["timestamp", "timestamp_ntz", "binary", "string"]
+# what Java and Spark make of it is not asked twice
+SILENT = {"1e400", "3.5e38", "1E-3", "1e3", "2024-02-29T23:59:59+19:00", "größe", "٣", "10000-01-01", "99999-01-01"}
+SILENT |= {"0000-01-01", "2024-02-29T23:59:59+0200", "====", "A===", "infinit", "1 ", " 1", "1.", "2024-02-29T00:00Z"}
+
+
+class Macros:
+    """The macros of staging that say what a text is, as dbt renders them."""
+
+    def __init__(self):
+        names = ("typed_value", "fits_type")
+        text = "".join(Path(f"macros/staging/{name}.sql").read_text() for name in names)
+        module = Environment().from_string(text).make_module({"highwater": self})
+        self.typed_value, self.fits_type = module.typed_value, module.fits_type
+
+    def decimal_digits(self, data_type: str) -> list[int]:
+        return [int(part) for part in data_type[8:-1].split(",")]
+
+    def fits(self, *kind: str) -> str:
+        return str(self.fits_type("text", f"({self.typed_value('text', *kind)})", *kind))
+
+
+def test_check_says_of_texts_what_the_macros_say(workshop):
+    texts, macros = TEXTS.strip("\n").replace("\n", "|").split("|"), Macros()
+    kinds = [(kind, "base64") for kind in KINDS] + [("binary", "hex")]
+    expressions = [f"coalesce({macros.fits(*kind)}, false) as c{number}" for number, kind in enumerate(kinds)]
+    rows = workshop.spark.createDataFrame([(text,) for text in texts], "text string").selectExpr("text", *expressions)
+    wrong, silent = [], set()
+    for text, *fit in map(tuple, rows.collect()):
+        for kind, does_fit in zip(kinds, fit, strict=True):
+            is_none = text_is_none(text, kind[0], kind[1] == "hex")
+            wrong += [(text, kind)] if is_none and does_fit else []
+            silent |= {text} if not is_none and not does_fit else set()
+    assert not wrong and silent <= SILENT, (wrong, silent)
 
 
 @pytest.mark.parametrize("place", range(len(BAD_KEYS)), ids=BAD_KEYS)

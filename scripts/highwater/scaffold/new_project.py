@@ -49,7 +49,7 @@ def begin_project(folder: Path) -> list[Path]:
         for path, text in files.items():
             (beside / path).parent.mkdir(parents=True, exist_ok=True)
             (beside / path).write_text(text, encoding="utf-8")
-        for empty in ("landing", "exports", "models", "snapshots"):
+        for empty in ("landing", "exports", "models", "seeds", "snapshots"):
             (beside / empty).mkdir()
             (beside / empty / ".gitkeep").touch()
         if folder.exists():  # somebody may stand in it

@@ -634,6 +634,7 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     from highwater.scaffold.add_delivered import TYPED, found_for
     from highwater.scaffold.add_table import add_table, is_known
     from highwater.scaffold.add_tables import add_tables
+    from highwater.scaffold.decisions import Addition, decisions
     from highwater.scaffold.new_feed import check_feed
     from highwater.status.query import show_table
 
@@ -650,6 +651,7 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     # a further feed of a table, its history and its exports need no columns
     if not (columns or is_known(feed, name, given) or (key and TYPED.search(key))):
         found, doubts, told = found_for(table, key, without_key, form, given, source_table)
+        key_from = "as --key says" if key else "none, as --without-key says" if without_key else "as the records tell"
         key = None
     written = add_table(
         table, key, columns, form, given, without_key, history=history, source_table=source_table, found=found
@@ -661,6 +663,11 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
         click.echo(f"{table}: {printable(str(doubt))}", err=True)
     for path in written:
         click.echo(f"wrote {path}")
+    if found:
+        said = {"key_from": key_from, "units_from": f"as {told} tell"}
+        addition = Addition(table, len(found.columns), found.key, written, found=found, **said)
+        for line in decisions(declared_feeds()[feed], [addition]):
+            click.echo(line)
     system = feed.partition("_")[2]
     if any(path.name == f"{system}_{name}_changes.sql" for path in written):
         click.echo(f"A model called {name} is there already, so this table is {system}_{name}.")

@@ -257,8 +257,8 @@ def _check_table(
             yield Finding(path, log.start_mark.line + 1, f"the model {model} is not there; write {model}.sql again.")
         elif model in project.undescribed:
             yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")
-    yield from _check_references(entity, document, path, declared, project)
     yield from _check_sources(entity, sources, project)
+    yield from _check_references(document, path, declared, project)
     # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
         if project.has(feed, name):
@@ -284,9 +284,13 @@ def _check_sources(entity: str, sources: list[tuple[str, str]], project: _Projec
         word, known = (table, declared.tables) if declared else (feed, project.feeds)
         said = f"reads the table {table} of the feed {feed}, and no source declares {word}."
         yield Finding(model, 1, f"{said}{did_you_mean(word, known)}")
+        path = Path(f"models/staging/{feed}/_{feed}__sources.yml")
+        if not declared and path.exists():
+            document = yaml.compose(path.read_text(), FAST_LOADER)
+            yield from (Finding(path, line, problem) for line, problem in misspelt_in_source(document, feed))
 
 
-def _check_references(entity: str, document, path: Path, declared: dict, project: _Project) -> Iterator[Finding]:
+def _check_references(document, path: Path, declared: dict, project: _Project) -> Iterator[Finding]:
     """Look for what tests name and is not there: tables, feeds, columns, models."""
     names = {name for column in declared.values() for name in (column.name, column.mart_name, column.version_name)}
     described = value_of(document, "models")
@@ -393,11 +397,9 @@ class _Files:
             said, count = next(iter(values.most_common(1)), (None, 0))
             declared = self.feed.settings.get(name, DEFAULTS.get(name))
             if count * 2 > values.total() and ALIKE.get(said, said) != ALIKE.get(declared, declared):
-                records = (
-                    f"the {name} of {count:,} of {counted(values.total(), 'record')} of {self.feed.name} is {said}"
-                )
+                records = f"{count:,} of {counted(values.total(), 'record')} of {self.feed.name}"
                 do = f"write `{name}: {said}` into {sources_file(self.feed.name)}"
-                yield f"{records}, and the feed declares {declared}; {do}"
+                yield f"the {name} of {records} is {said}, and the feed declares {declared}; {do}"
 
     def _broken(self) -> Iterator[Finding]:
         more = len(self.told.broken) - MOST_TOLD

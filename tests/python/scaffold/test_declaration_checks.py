@@ -269,6 +269,15 @@ def test_a_planted_fault_is_found_at_its_line(fault, project):
     assert found[0].is_error == (fault in ERRORS)
 
 
+def test_a_source_that_misspells_its_feed_is_told(project):
+    edit("        feed:", "        feeds:", SOURCES)(project)
+    write_logged_tables()
+    found = [*map(str, check().findings)]
+    assert found[0].endswith("orders of the feed debezium_shop, and no source declares debezium_shop."), found
+    assert found[1] == f"{SOURCES}:7: nothing reads the setting 'feeds'. Did you mean feed?"
+    assert check().compared == []
+
+
 def test_what_was_compared_is_said(project, monkeypatch):
     add_table("debezium_shop.items", "id:bigint", "name:string")
     assert check().compared_with() == [

@@ -217,6 +217,8 @@ def test_add_table_takes_what_files_tell_and_asks_for_the_rest(tmp_path, monkeyp
     assert "It has: CUSTOMER_ID, NAME" in result.stderr and not (tmp_path / "models/tables/user1").exists()
     result = run(*customers, "--key", "customer_id", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
+    decided = "Decided, and declared in models/tables/user1/:\n  key: as --key says\n"
+    assert decided in result.stdout and "partial_images" not in result.stdout
     assert (
         "{name: customer_id, data_type: bigint, config: {meta: {field: CUSTOMER_ID}}}"
         in (tmp_path / "models/tables/user1/customers.yml").read_text()

@@ -1,6 +1,8 @@
 """Check what the project declares, as a compiler would: without Spark, against the newest files that are delivered."""
 
 import json
+import os
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,12 +59,14 @@ class Compared:
 
     Attributes:
         entity: the table. records: how many were read of it. files: in which. nothing: why none were; None: some were.
+        folder: into which files of it go, where none have come; `nothing` has `{}` in its place.
     """
 
     entity: str
     records: int
     files: set[str]
     nothing: str | None = None
+    folder: str = ""
 
 
 @dataclass
@@ -89,7 +93,7 @@ class Checked:
     def compared_with(self) -> list[str]:
         """Return what the declarations were compared with, in words, a line each."""
         some = [each for each in self.compared if not each.nothing]
-        lines, reasons = [], {}
+        lines, reasons = [], defaultdict(list)
         if some:
             tables = sorted({each.entity for each in some})
             records, files = sum(each.records for each in some), set().union(*(each.files for each in some))
@@ -97,10 +101,10 @@ class Checked:
             lines.append(f"Compared {first_of(tables)} with {newest}.")
         for each in self.compared:
             if each.nothing:
-                reasons.setdefault(each.nothing, []).append(each.entity)
-        lines += [
-            f"Of {first_of(tables)} only the declaration was read: {reason}." for reason, tables in reasons.items()
-        ]
+                reasons[each.nothing, os.path.dirname(each.folder.rstrip("/"))].append(each)
+        for (reason, folder), alike in reasons.items():
+            reason = reason.format(alike[0].folder if len(alike) == 1 else f"their folders in {folder}/")
+            lines.append(f"Of {first_of([each.entity for each in alike])} only the declaration was read: {reason}.")
         return lines
 
 
@@ -368,7 +372,11 @@ class _Files:
     @property
     def compared(self) -> Compared:
         """What the table was compared with."""
-        return Compared(self.entity, self.told.records, self.told.files, self._nothing())
+        nothing = self._nothing()
+        if nothing and "{}" in nothing:
+            name = next(name for name in self.feed.tables if self.feed.source_table(name) == self.table)
+            return Compared(self.entity, 0, set(), nothing, folder_of(self.feed, name))
+        return Compared(self.entity, self.told.records, self.told.files, nothing)
 
     def _nothing(self) -> str | None:
         if self.values or self.told.types:
@@ -378,8 +386,7 @@ class _Files:
         if self.told.is_unnamed:
             return f"the files of {self.feed.name} do not name their columns"
         if not self.told.opened:
-            name = next(name for name in self.feed.tables if self.feed.source_table(name) == self.table)
-            return f"no files of it have come yet into {folder_of(self.feed, name)}"
+            return "no files have come yet into {}"
         return f"no record of it is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
 
     def findings(self, path: Path, line: int) -> Iterator[Finding]:

@@ -282,10 +282,10 @@ def test_what_was_compared_is_said(project, monkeypatch):
     add_table("debezium_shop.items", "id:bigint", "name:string")
     assert check().compared_with() == [
         "Compared orders with 1 record of 1 file, the newest.",
-        "Of items only the declaration was read: no files of it have come yet into landing/debezium_shop/items/.",
+        "Of items only the declaration was read: no files have come yet into landing/debezium_shop/items/.",
     ]
     result = run("check", "items", cwd=project)
-    assert result.stdout.splitlines()[0].startswith("Of items only the declaration was read: no files of it have come")
+    assert result.stdout.splitlines()[0].startswith("Of items only the declaration was read: no files have come")
     assert result.stdout.splitlines()[1] == "Nothing is wrong with the declarations in themselves."
     add_table("dms_shop.parts", "id:bigint", "name:string", "dms-csv")
     (project / "landing/dms_shop/parts").mkdir(parents=True)

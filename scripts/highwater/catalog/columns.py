@@ -200,7 +200,7 @@ def stored_columns() -> set[str]:
 
 
 def _names_in(macro: str) -> list[str]:
-    return re.findall(r"'(\w+)'", (package() / f"macros/staging/{macro}.sql").read_text())
+    return re.findall(r"'(\w+)'", (package() / f"macros/staging/contract/{macro}.sql").read_text())
 
 
 @dataclass(frozen=True)

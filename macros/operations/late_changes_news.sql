@@ -16,7 +16,7 @@
         {%- do run_query('delete from ' ~ highwater.gathered_batches() ~ " where model = 'late_changes'") -%}
     {%- endif -%}
     {%- set parts = [] -%}
-    {%- for part in highwater.news_of_ledger('late_changes') if part.table_name in horizons -%}
+    {%- for part in highwater.ungathered_parts('late_changes') if part.table_name in horizons -%}
         {%- set rows = highwater.late_changes(part, horizons[part.table_name]) -%}
         {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': rows}) -%}
     {%- endfor -%}

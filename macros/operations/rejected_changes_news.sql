@@ -1,7 +1,7 @@
 {%- macro rejected_changes_news(rejected, was_view) -%}
     {%- set news = {
         'before': [], 'statements': [], 'then': highwater._rejected_changes_gathered,
-        'of_ledger': highwater.news_of_ledger('rejected_changes'),
+        'of_ledger': highwater.ungathered_parts('rejected_changes'),
     } -%}
     {%- set parts = [] -%}
     {%- for part in news.of_ledger if part.rejected > 0 -%}

@@ -1,7 +1,7 @@
 {%- macro sequence_ties_news(ties, was_view) -%}
     {%- set parts = [] -%}
     {#- ledgers of earlier versions did not count the ties of old keys -#}
-    {%- for part in highwater.news_of_ledger('sequence_ties') if part.tied > 0 or was_view -%}
+    {%- for part in highwater.ungathered_parts('sequence_ties') if part.tied > 0 or was_view -%}
         {%- do parts.append({'where': [highwater.batches_of_part(part)], 'rows': highwater._tied_rows(part)}) -%}
     {%- endfor -%}
     {{ return({'before': [], 'statements': highwater.statements_of_parts(parts), 'then': highwater._sequence_ties_gathered}) }}

@@ -1,7 +1,7 @@
 {%- macro stale_rows_news(stale, was_view) -%}
     {#- A row stays until a newer change of its key is accepted, or this one by a replay. -#}
     {%- set news = {'before': [], 'statements': [], 'then': highwater._stale_rows_gathered, 'queried': []} -%}
-    {%- set of_ledger = highwater.news_of_ledger('stale_rows') -%}
+    {%- set of_ledger = highwater.ungathered_parts('stale_rows') -%}
     {%- set listed = [] -%}
     {%- if of_ledger -%}
         {%- for row in run_query('select distinct table_name from ' ~ stale).rows -%}

@@ -13,6 +13,7 @@ from pathlib import Path
 from definitions import definitions, entries
 
 STAGING = Path("macros/staging")
+CONTRACT = STAGING / "contract"
 READERS = Path("scripts/highwater/formats")
 REASONS = Path("models/operations/rejection_reasons.sql")
 # macros that give a record its reason, or a problem without what was found
@@ -105,7 +106,7 @@ def _columns_of_layers(project):
     for name, text in re.findall(r"{% docs (\w+) %}\n(.*?){% enddocs %}", path.read_text(), re.DOTALL):
         if name in described and name != "log_batch" and " ".join(text.split()) != described[name]:
             yield path, f"describes the column {name} in a table and in its block by other words; say the same."
-    for origin in (project / STAGING / "contract_columns.sql", project / STAGING / "stored_columns.sql"):
+    for origin in (project / CONTRACT / "contract_columns.sql", project / CONTRACT / "stored_columns.sql"):
         for name in re.findall(r"'(\w+)'", origin.read_text()):
             if name not in described:
                 yield path, f"no table describes the column {name} of {origin.name}; describe it."

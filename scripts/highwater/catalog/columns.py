@@ -201,7 +201,7 @@ def stored_columns() -> set[str]:
 
 
 def _names_in(macro: str) -> list[str]:
-    return texts_in(package() / f"macros/staging/{macro}.sql")
+    return texts_in(package() / f"macros/staging/contract/{macro}.sql")
 
 
 @dataclass(frozen=True)

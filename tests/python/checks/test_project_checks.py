@@ -269,8 +269,8 @@ DOC_FAULTS = {
         "macros/merge/_merge__macros.yml: describes whole_order, which is not there",
     ),
     "entry in another folder": (
-        rename("macros/merge/total_order.sql", "macros/staging/total_order.sql"),
-        "macros/merge/_merge__macros.yml: describes total_order, which is in macros/staging",
+        rename("macros/merge/total_order.sql", "macros/staging/order/total_order.sql"),
+        "macros/merge/_merge__macros.yml: describes total_order, which is in macros/staging/order",
     ),
     "argument that does not exist": (
         edit("macros/merge/_merge__macros.yml", "- name: change\n", "- name: changes\n"),
@@ -281,7 +281,9 @@ DOC_FAULTS = {
         "describes the arguments of total_order as: change; its signature has: change, default.",
     ),
     "argument without type": (
-        edit("macros/staging/_staging__macros.yml", "- name: typed\n        type: string\n", "- name: typed\n"),
+        edit(
+            "macros/staging/contract/_contract__macros.yml", "- name: typed\n        type: string\n", "- name: typed\n"
+        ),
         "argument typed of change_contract needs a type and a description",
     ),
     "page that names a test that is gone": (

@@ -104,37 +104,45 @@ WHOLE_ROWS = {
         "and log_batch > {{ applied_batch }} + 1",
     ),
     "upper case sorts before lower case": (
-        f"{STAGING}/sortable_sequence.sql",
+        f"{STAGING}/order/sortable_sequence.sql",
         "then lower({{ 'concat('",
         "then ({{ 'concat('",
     ),
     "an old key stays": (
-        f"{STAGING}/datastream_records.sql",
+        f"{STAGING}/datastream/datastream_records.sql",
         "in ('UPDATE-DELETE', 'DELETE') then 'delete'",
         "in ('DELETE') then 'delete' when metadata.change_type = 'UPDATE-DELETE' then 'update'",
     ),
     "operations in lower case are unknown": (
-        f"{STAGING}/datastream_records.sql",
+        f"{STAGING}/datastream/datastream_records.sql",
         "upper(metadata.change_type) in ('UPDATE-DELETE'",
         "metadata.change_type in ('UPDATE-DELETE'",
     ),
     "deletes are live rows": (
-        f"{STAGING}/change_contract.sql",
+        f"{STAGING}/contract/change_contract.sql",
         "change_type in ('delete', 'truncate') as is_deleted",
         "change_type = 'truncate' as is_deleted",
     ),
 }
 OF_FILES = {
-    "places in a file say nothing": (f"{STAGING}/places_in_file.sql", "first_line\n        ) - 1", "1\n        ) - 1"),
-    "places count copies": (f"{STAGING}/places_in_file.sql", "dense_rank() over", "row_number() over"),
-    "an old key goes after the new one": (f"{STAGING}/places_in_file.sql", "'is_derived desc, '", "'is_derived, '"),
+    "places in a file say nothing": (
+        f"{STAGING}/contract/places_in_file.sql",
+        "first_line\n        ) - 1",
+        "1\n        ) - 1",
+    ),
+    "places count copies": (f"{STAGING}/contract/places_in_file.sql", "dense_rank() over", "row_number() over"),
+    "an old key goes after the new one": (
+        f"{STAGING}/contract/places_in_file.sql",
+        "'is_derived desc, '",
+        "'is_derived, '",
+    ),
     "the deletes of updates are lost": (
-        f"{STAGING}/tungsten_records.sql",
+        f"{STAGING}/tungsten/tungsten_records.sql",
         "when 'UD' then 'delete'",
         "when 'UD' then 'update'",
     ),
     "old keys are not deleted": (
-        f"{STAGING}/parts_of_changes.sql",
+        f"{STAGING}/contract/parts_of_changes.sql",
         "then array('change', 'old key')",
         "then array('change')",
     ),

@@ -190,7 +190,7 @@ def test_random_histories(workshop):
 @pytest.mark.long
 def test_the_oracle_notices_a_wrong_order(workshop):
     """Negative control: with sequences compared as text the oracle finds a difference."""
-    path = workshop.folder / "macros/staging/sortable_sequence.sql"
+    path = workshop.folder / "macros/staging/order/sortable_sequence.sql"
     original = path.read_text()
     broken, sections = re.subn(r"lpad\(trim\(leading '0' from (\{\{.*?\}\})\), 16, '0'\)", r"\1", original)
     assert sections, "sortable_sequence pads its sections in other words now"

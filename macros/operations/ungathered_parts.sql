@@ -1,4 +1,4 @@
-{%- macro news_of_ledger(model_name) -%}
+{%- macro ungathered_parts(model_name) -%}
     {%- if adapter.get_relation(none, this.schema, ref('ledger').identifier) is none -%}
         {{ return([]) }}
     {%- endif -%}

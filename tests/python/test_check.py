@@ -255,7 +255,7 @@ def test_nothing_is_found_where_nothing_is_wrong(project):
     assert (result.returncode, result.stdout) == (
         0,
         "Compared orders with 1 record of 1 file, the newest.\nNothing is wrong with the declarations.\n"
-        "Files of debezium_shop have come that have not landed. Next: highwater build\n",
+        "Not all files of debezium_shop are known to have landed. Next: highwater build\n",
     ), result.stderr
 
 
@@ -321,7 +321,7 @@ def test_errors_fail_and_warnings_do_not(project):
     WARNINGS["a type that is too narrow"][0](project)
     result = run("check", "orders", cwd=project)
     assert result.returncode == 0 and result.stdout.endswith(
-        "\n1 warning.\nFiles of debezium_shop have come that have not landed. Next: highwater build\n"
+        "\n1 warning.\nNot all files of debezium_shop are known to have landed. Next: highwater build\n"
     ), result.stderr
     ERRORS["a key that is no column"][0](project)
     result = run("check", "orders", cwd=project)

@@ -179,7 +179,7 @@ WARNINGS = {
     ),
     "a landing folder that is not there": (
         lambda project: shutil.rmtree(project / "landing"),
-        f"{SOURCES}:2: warning: the folder landing, into which debezium_shop is delivered, is not there.",
+        f"{SOURCES}:1: warning: the folder landing, into which feeds are delivered, is not there.",
     ),
     "a record that was cut": (
         lambda project: (project / "landing/debezium_shop/orders/b.json").write_text(
@@ -281,10 +281,13 @@ def test_what_was_compared_is_said(project, monkeypatch):
     add_table("debezium_shop.items", "id:bigint", "name:string")
     assert check().compared_with() == [
         "Compared orders with 1 record of 1 file, the newest.",
-        "Of items only the declaration was read: no files of it have come yet into landing/debezium_shop/items/.",
+        "Of items only the declaration was read: no file of it has come into landing/debezium_shop/ yet.",
     ]
+    add_table("debezium_shop.others", "id:bigint", "name:string")
+    said = "Of items, others only the declarations were read: no file of them has come into landing/debezium_shop/ yet."
+    assert check().compared_with()[1:] == [said]
     result = run("check", "items", cwd=project)
-    assert result.stdout.splitlines()[0].startswith("Of items only the declaration was read: no files of it have come")
+    assert result.stdout.splitlines()[0].startswith("Of items only the declaration was read: no file of it has come")
     assert result.stdout.splitlines()[1] == "Nothing is wrong with the declarations in themselves."
     add_table("dms_shop.parts", "id:bigint", "name:string", "dms-csv")
     (project / "landing/dms_shop/parts").mkdir(parents=True)

@@ -14,7 +14,7 @@ from highwater.catalog.entities import declaration_of, known_table, logged_table
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
 from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import named, value_of
-from highwater.landing.deliveries import folder_of, tables_called_like, undeclared
+from highwater.landing.deliveries import tables_called_like, undeclared
 from highwater.landing.landing import has_all_landed, skipping, undeclared_folders
 from highwater.landing.listing import is_missing
 from highwater.runtime.package import package
@@ -24,6 +24,8 @@ from highwater.scaffold.fits import TOO_NARROW, holds, misfit
 from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables
 from highwater.scaffold.misspelt import misspelt_in_source, misspelt_in_table, tests_of
 
+# the tables of which something is said
+THESE = "{these}"
 MOST_TOLD, LONGEST_EXAMPLE = 5, 60
 DEFAULTS = {"form": "envelope"}
 # whose records are read alike
@@ -99,9 +101,9 @@ class Checked:
         for each in self.compared:
             if each.nothing:
                 reasons.setdefault(each.nothing, []).append(each.entity)
-        lines += [
-            f"Of {first_of(tables)} only the declaration was read: {reason}." for reason, tables in reasons.items()
-        ]
+        for reason, tables in reasons.items():
+            it, read = ("it", "declaration was") if len(tables) == 1 else ("them", "declarations were")
+            lines.append(f"Of {first_of(tables)} only the {read} read: {reason.replace(THESE, it)}.")
         return lines
 
 
@@ -124,8 +126,10 @@ def check(table: str | None = None) -> Checked:
         if table in (None, entity):
             findings += _check_table(entity, sources, project, found.compared)
             of_check |= {feed for feed, _ in sources if feed in feeds}
-    for feed in [feed for name, feed in feeds.items() if table is None or name in of_check]:
+    of_tables = [feed for name, feed in feeds.items() if table is None or name in of_check]
+    for feed in of_tables:
         findings += _check_feed(feed, project, table)
+    findings += _check_folder(of_tables)
     if table is None:
         findings += [*_check_groups(project), *_check_list_of_logs()]
     found.findings = [*{(str(each)): each for each in findings}.values()]
@@ -197,10 +201,16 @@ def _check_feed(feed: Feed, project: _Project, table: str | None) -> Iterator[Fi
             said = f"an epoch is of the table {epoch['table']!r}, which the feed does not have."
             at = epoch.get("__line__", line)
             yield Finding(path, at, f"{feed.name}: {said}{did_you_mean(str(epoch['table']), feed.tables)}")
-    if FORMATS[feed.format].is_delivered and feed.role != "export" and is_missing(feed.root):
-        yield Finding(path, line, f"the folder {feed.root}, into which {feed.name} is delivered, is not there.", False)
     for problem in _undeclared(feed, table):
         yield Finding(path, line, problem, False)
+
+
+def _check_folder(feeds: list[Feed]) -> Iterator[Finding]:
+    """Look for the folder into which feeds are delivered."""
+    delivered = [feed for feed in feeds if FORMATS[feed.format].is_delivered and feed.role != "export"]
+    if delivered and is_missing(delivered[0].root):
+        problem = f"the folder {delivered[0].root}, into which feeds are delivered, is not there."
+        yield Finding(sources_file(delivered[0].name), 1, f"{problem} HIGHWATER_LANDING says where it is.", False)
 
 
 def _undeclared(feed: Feed, table: str | None) -> Iterator[str]:
@@ -272,8 +282,7 @@ def _check_table(
     # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
         if project.has(feed, name):
-            told = project.told[feed, name]
-            files = _Files(entity, project.feeds[feed], name, told, declared, names_of_key(key))
+            files = _Files(entity, project.feeds[feed], project.told[feed, name], declared, names_of_key(key))
             compared.append(files.compared)
             yield from files.findings(path, columns.start_mark.line + 1)
 
@@ -362,8 +371,8 @@ def _text(node) -> str | None:
 class _Files:
     """The newest files of a table, beside its declaration."""
 
-    def __init__(self, entity: str, feed: Feed, table: str, told: Told, declared: dict[str, Declared], key: list[str]):
-        self.entity, self.feed, self.table, self.told = entity, feed, table, told
+    def __init__(self, entity: str, feed: Feed, told: Told, declared: dict[str, Declared], key: list[str]):
+        self.entity, self.feed, self.told = entity, feed, told
         self.declared, self.key = declared, key
         self.values = self.told.values
 
@@ -380,9 +389,8 @@ class _Files:
         if self.told.is_unnamed:
             return f"the files of {self.feed.name} do not name their columns"
         if not self.told.opened:
-            name = next(name for name in self.feed.tables if self.feed.source_table(name) == self.table)
-            return f"no files of it have come yet into {folder_of(self.feed, name)}"
-        return f"no record of it is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
+            return f"no file of {THESE} has come into {self.feed.root}/{self.feed.name}/ yet"
+        return f"no record of {THESE} is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
 
     def findings(self, path: Path, line: int) -> Iterator[Finding]:
         """Yield what differs between the files and the declaration, whose columns are listed from a line on."""

@@ -724,7 +724,7 @@ def check_command(table):
     click.echo(checked.outcome)
     if checked.waiting:
         feeds = named([feed.name for feed in checked.waiting])
-        click.echo(f"Files of {feeds} have come that have not landed. Next: highwater build")
+        click.echo(f"Not all files of {feeds} are known to have landed. Next: highwater build")
 
 
 @commands.command("remove-table")

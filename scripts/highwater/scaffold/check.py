@@ -1,8 +1,6 @@
 """Check what the project declares, as a compiler would: without Spark, against the newest files that are delivered."""
 
 import json
-import os
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +14,7 @@ from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, 
 from highwater.catalog.models import calls_of, models, value_returned_in
 from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import described_models, named, value_of
-from highwater.landing.deliveries import folder_of, tables_called_like, undeclared
+from highwater.landing.deliveries import tables_called_like, undeclared
 from highwater.landing.landing import has_all_landed, skipping, undeclared_folders
 from highwater.landing.listing import is_missing
 from highwater.runtime.package import package
@@ -25,6 +23,8 @@ from highwater.scaffold.fits import TOO_NARROW, holds, misfit
 from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables
 from highwater.scaffold.misspelt import misspelt_in_source, misspelt_in_table, tests_of
 
+# the tables of which something is said
+THESE = "{these}"
 MOST_TOLD, LONGEST_EXAMPLE = 5, 60
 DEFAULTS = {"form": "envelope"}
 # whose records are read alike
@@ -59,14 +59,12 @@ class Compared:
 
     Attributes:
         entity: the table. records: how many were read of it. files: in which. nothing: why none were; None: some were.
-        folder: into which files of it go, where none have come; `nothing` has `{}` in its place.
     """
 
     entity: str
     records: int
     files: set[str]
     nothing: str | None = None
-    folder: str = ""
 
 
 @dataclass
@@ -93,7 +91,7 @@ class Checked:
     def compared_with(self) -> list[str]:
         """Return what the declarations were compared with, in words, a line each."""
         some = [each for each in self.compared if not each.nothing]
-        lines, reasons = [], defaultdict(list)
+        lines, reasons = [], {}
         if some:
             tables = sorted({each.entity for each in some})
             records, files = sum(each.records for each in some), set().union(*(each.files for each in some))
@@ -101,10 +99,10 @@ class Checked:
             lines.append(f"Compared {first_of(tables)} with {newest}.")
         for each in self.compared:
             if each.nothing:
-                reasons[each.nothing, os.path.dirname(each.folder.rstrip("/"))].append(each)
-        for (reason, folder), alike in reasons.items():
-            reason = reason.format(alike[0].folder if len(alike) == 1 else f"their folders in {folder}/")
-            lines.append(f"Of {first_of([each.entity for each in alike])} only the declaration was read: {reason}.")
+                reasons.setdefault(each.nothing, []).append(each.entity)
+        for reason, tables in reasons.items():
+            it, read = ("it", "declaration was") if len(tables) == 1 else ("them", "declarations were")
+            lines.append(f"Of {first_of(tables)} only the {read} read: {reason.replace(THESE, it)}.")
         return lines
 
 
@@ -127,8 +125,10 @@ def check(table: str | None = None) -> Checked:
         if table in (None, entity):
             findings += _check_table(entity, sources, project, found.compared)
             of_check |= {feed for feed, _ in sources if feed in feeds}
-    for feed in [feed for name, feed in feeds.items() if table is None or name in of_check]:
+    of_tables = [feed for name, feed in feeds.items() if table is None or name in of_check]
+    for feed in of_tables:
         findings += _check_feed(feed, project, table)
+    findings += _check_folder(of_tables)
     if table is None:
         findings += [*_check_groups(project), *_check_list_of_logs()]
     found.findings = [*{(str(each)): each for each in findings}.values()]
@@ -200,10 +200,16 @@ def _check_feed(feed: Feed, project: _Project, table: str | None) -> Iterator[Fi
             said = f"an epoch is of the table {epoch['table']!r}, which the feed does not have."
             at = epoch.get("__line__", line)
             yield Finding(path, at, f"{feed.name}: {said}{did_you_mean(str(epoch['table']), feed.tables)}")
-    if FORMATS[feed.format].is_delivered and feed.role != "export" and is_missing(feed.root):
-        yield Finding(path, line, f"the folder {feed.root}, into which {feed.name} is delivered, is not there.", False)
     for problem in _undeclared(feed, table):
         yield Finding(path, line, problem, False)
+
+
+def _check_folder(feeds: list[Feed]) -> Iterator[Finding]:
+    """Look for the folder into which feeds are delivered."""
+    delivered = [feed for feed in feeds if FORMATS[feed.format].is_delivered and feed.role != "export"]
+    if delivered and is_missing(delivered[0].root):
+        problem = f"the folder {delivered[0].root}, into which feeds are delivered, is not there."
+        yield Finding(sources_file(delivered[0].name), 1, f"{problem} HIGHWATER_LANDING says where it is.", False)
 
 
 def _undeclared(feed: Feed, table: str | None) -> Iterator[str]:
@@ -266,8 +272,7 @@ def _check_table(
     # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
         if project.has(feed, name):
-            told = project.told[feed, name]
-            files = _Files(entity, project.feeds[feed], name, told, declared, names_of_key(key))
+            files = _Files(entity, project.feeds[feed], project.told[feed, name], declared, names_of_key(key))
             compared.append(files.compared)
             yield from files.findings(path, columns.start_mark.line + 1)
 
@@ -364,19 +369,15 @@ def _text(node) -> str | None:
 class _Files:
     """The newest files of a table, beside its declaration."""
 
-    def __init__(self, entity: str, feed: Feed, table: str, told: Told, declared: dict[str, Declared], key: list[str]):
-        self.entity, self.feed, self.table, self.told = entity, feed, table, told
+    def __init__(self, entity: str, feed: Feed, told: Told, declared: dict[str, Declared], key: list[str]):
+        self.entity, self.feed, self.told = entity, feed, told
         self.declared, self.key = declared, key
         self.values = self.told.values
 
     @property
     def compared(self) -> Compared:
         """What the table was compared with."""
-        nothing = self._nothing()
-        if nothing and "{}" in nothing:
-            name = next(name for name in self.feed.tables if self.feed.source_table(name) == self.table)
-            return Compared(self.entity, 0, set(), nothing, folder_of(self.feed, name))
-        return Compared(self.entity, self.told.records, self.told.files, nothing)
+        return Compared(self.entity, self.told.records, self.told.files, self._nothing())
 
     def _nothing(self) -> str | None:
         if self.values or self.told.types:
@@ -386,8 +387,8 @@ class _Files:
         if self.told.is_unnamed:
             return f"the files of {self.feed.name} do not name their columns"
         if not self.told.opened:
-            return "no files have come yet into {}"
-        return f"no record of it is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
+            return f"no file of {THESE} has come into {self.feed.root}/{self.feed.name}/ yet"
+        return f"no record of {THESE} is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
 
     def findings(self, path: Path, line: int) -> Iterator[Finding]:
         """Yield what differs between the files and the declaration, whose columns are listed from a line on."""

@@ -1,6 +1,6 @@
 """What a build would say of a delivered value, as far as it can be known without one.
 
-The rules are those of macros/staging/fits_type.sql, typed_value.sql and debezium_texts.sql. Where they ask Spark or a
+The rules are those of the macros fits_type, typed_value and debezium_texts. Where they ask Spark or a
 record's schema, and the answer is not plain, nothing is said here: what is said must come true.
 """
 

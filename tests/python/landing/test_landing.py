@@ -494,6 +494,18 @@ def test_records_of_several_tables_in_one_folder_are_told(workshop, capsys):
     assert capsys.readouterr().err == "", "what has landed before is not told again"
 
 
+def test_whether_all_files_have_landed_is_known_without_asking_spark(workshop):
+    """`highwater check` names the next command by it."""
+    feed = "debezium_all_landed"
+    with declared(workshop, feed, "orders", format="debezium-json", connector="postgresql") as reading:
+        assert landing.has_all_landed(reading), "nothing is there to land"
+        for name in ("one", "two"):
+            workshop.deliver(feed, f"orders/{name}.json", [{**of_tables("public.orders")[0], "after": {"id": 1}}])
+            assert not landing.has_all_landed(reading)
+            _land(workshop.spark, {feed: reading})
+            assert landing.has_all_landed(reading)
+
+
 def feed_of(name: str, *tables: str, format="debezium-json", role="changes", layout="folders", **source_tables) -> Feed:
     return Feed(name, role, tables, layout, ReadOptions(format), source_tables=source_tables)
 

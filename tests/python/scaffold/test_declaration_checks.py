@@ -180,7 +180,7 @@ WARNINGS = {
     ),
     "a landing folder that is not there": (
         lambda project: shutil.rmtree(project / "landing"),
-        f"{SOURCES}:2: warning: the folder landing, into which debezium_shop is delivered, is not there.",
+        f"{SOURCES}:1: warning: the folder landing, into which feeds are delivered, is not there.",
     ),
     "a record that was cut": (
         lambda project: (project / "landing/debezium_shop/orders/b.json").write_text(
@@ -256,7 +256,7 @@ def test_nothing_is_found_where_nothing_is_wrong(project):
     assert (result.returncode, result.stdout) == (
         0,
         "Compared orders with 1 record of 1 file, the newest.\nNothing is wrong with the declarations.\n"
-        "Files of debezium_shop have come that have not landed. Next: highwater build\n",
+        "Not all files of debezium_shop are known to have landed. Next: highwater build\n",
     ), result.stderr
 
 
@@ -282,10 +282,13 @@ def test_what_was_compared_is_said(project, monkeypatch):
     add_table("debezium_shop.items", "id:bigint", "name:string")
     assert check().compared_with() == [
         "Compared orders with 1 record of 1 file, the newest.",
-        "Of items only the declaration was read: no files have come yet into landing/debezium_shop/items/.",
+        "Of items only the declaration was read: no file of it has come into landing/debezium_shop/ yet.",
     ]
+    add_table("debezium_shop.others", "id:bigint", "name:string")
+    said = "Of items, others only the declarations were read: no file of them has come into landing/debezium_shop/ yet."
+    assert check().compared_with()[1:] == [said]
     result = run("check", "items", cwd=project)
-    assert result.stdout.splitlines()[0].startswith("Of items only the declaration was read: no files have come")
+    assert result.stdout.splitlines()[0].startswith("Of items only the declaration was read: no file of it has come")
     assert result.stdout.splitlines()[1] == "Nothing is wrong with the declarations in themselves."
     add_table("dms_shop.parts", "id:bigint", "name:string", "dms-csv")
     (project / "landing/dms_shop/parts").mkdir(parents=True)
@@ -322,7 +325,7 @@ def test_errors_fail_and_warnings_do_not(project):
     WARNINGS["a type that is too narrow"][0](project)
     result = run("check", "orders", cwd=project)
     assert result.returncode == 0 and result.stdout.endswith(
-        "\n1 warning.\nFiles of debezium_shop have come that have not landed. Next: highwater build\n"
+        "\n1 warning.\nNot all files of debezium_shop are known to have landed. Next: highwater build\n"
     ), result.stderr
     ERRORS["a key that is no column"][0](project)
     result = run("check", "orders", cwd=project)

@@ -36,6 +36,7 @@ def project(tmp_path, monkeypatch):
         shutil.copy(path, copy)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HIGHWATER_LANDING", "landing")
+    (tmp_path / "landing").mkdir()
     add_table("debezium_shop.others", "id:int")
     return tmp_path
 
@@ -56,7 +57,7 @@ def test_they_are_read_checked_and_parsed_as_they_are(project):
         ("source_feed", "feed", "string"),
     ]
     assert key == key_of("orders") == ["id"] and declaration_of("orders") == LOG
-    assert [str(finding) for finding in check()] == []
+    assert [str(finding) for finding in check().findings] == []
     assert parses(project) is True
 
 
@@ -69,7 +70,7 @@ def test_what_commands_write_gets_in_where_these_files_have_it(project):
     _add(NoLake, "orders", "Note")
     assert [column.name for column in declared_columns("orders")[0]] == ["id", "source_feed", "note"]
     assert Path("models/marts/shop/orders.yml").read_text().endswith("      - name: note\n")
-    assert [str(finding) for finding in check()] == []
+    assert [str(finding) for finding in check().findings] == []
     assert parses(project) is True
 
 

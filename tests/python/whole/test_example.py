@@ -99,14 +99,14 @@ def test_what_the_first_build_wrote_is_compacted():
     assert _compaction(History(other), "orders", 3) == {}
 
 
-def test_the_line_of_a_table_in_status_is_what_a_user_asks_for(workshop, monkeypatch, capsys):
+def test_the_line_of_a_table_in_status_is_what_a_user_asks_for(monkeypatch, capsys):
     from highwater.spark import spark as of_spark
     from highwater.status import status as of_status
 
     at = datetime(2024, 5, 31, 10, 0, 0, 123456)
     row = dict.fromkeys([*cli.OF_EVERY_TABLE, "gone_back", "patched_since", "disabled_since", "trouble", "step"])
     row |= {"table": "orders", "rows": 39, "changed_at": at, "last_build": "2024-05-31 11:00:00"}
-    monkeypatch.setattr(of_spark, "reading_session", lambda: contextlib.nullcontext(workshop.spark))
+    monkeypatch.setattr(of_spark, "reading_session", lambda: contextlib.nullcontext())
     monkeypatch.setattr(of_status, "status", lambda spark, table: [row])
     cli.status.main([], standalone_mode=False)
     header, _, names, _, line, *_ = capsys.readouterr().out.splitlines()

@@ -199,7 +199,7 @@ def build(hold, verbose, arguments):
     rejections.check_thresholds()
     began = time.monotonic()
     with lease("highwater build"):
-        if told := last_build.what_the_first_does(sum(len(feed.tables) for feed in declared.values())):
+        if told := last_build.what_the_first_does(len(logged_tables())):
             click.echo(told)
         newest, changed, undecided = _land(session(keeps_classes=True), declared)
         told_at_end = [] if undecided else [f"\n{words}" for words in all_empty([*declared.values()], newest)]

@@ -176,7 +176,7 @@ def build(hold, verbose, arguments):
     """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
 
     ARGUMENTS are for example `--select +orders+`; `highwater dbt build --help` lists them. The ledger, and the lists of
-    what was rejected, are built with every selection.
+    what was rejected, are built with every --select.
 
     When nothing in the project has changed since the last build that succeeded, only tables for which something has
     landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
@@ -256,13 +256,12 @@ def build(hold, verbose, arguments):
         words, unasked, counts, accounted = last_build.summary(
             session(), rejected, last if is_same else None, dbt.pending, bool(dbt.recorded)
         )
-        news = [account.since_the_last(account.remembered(), accounted), rejections.why_no_trouble(rejected)]
+        news = [account.since_the_last(account.remembered(), accounted, counts), rejections.why_no_trouble(rejected)]
         if dbt.waiting:
             news.append(f"Records of {named([*dbt.waiting])} wait for a declaration and are in no count; see below.")
         news = ["", *filter(None, news)] if any(news) else []
         click.echo("\n".join([*news, "", words, *told_at_end, "", f"The build took {time.monotonic() - began:.0f} s."]))
-        if accounted:
-            account.remember(accounted)
+        account.remember(accounted, counts)
         if is_told:
             untold.told("rejected")
         undecided += [*dbt.waiting.values(), *troubles, *unasked]

@@ -27,14 +27,16 @@ def account_of(tables: Iterable[Mapping[str, int]], unassigned: int | None) -> d
 
 
 def remembered() -> dict:
-    """Return `at` and `account` of the last build that came to its end, whatever it warned of; {}: none has."""
+    """Return `at`, `account` and `tables` of the last build that came to its end; {}: none has."""
     found = read_state(lake() / "account.json")
-    return found if isinstance(found.get("account"), dict) and isinstance(found.get("at"), str) else {}
+    kinds = {"account": dict, "at": str, "tables": list}
+    return found if all(isinstance(found.get(name), kind) for name, kind in kinds.items()) else {}
 
 
-def remember(account: Mapping[str, int]) -> None:
-    """Record the account of a build that came to its end."""
-    write_whole(lake() / "account.json", json.dumps({"at": utc_now(), "account": account}))
+def remember(account: Mapping[str, int], tables: Iterable[str]) -> None:
+    """Record the account of a build that came to its end, {} where it is not whole, and of which tables it is."""
+    record = {"at": utc_now(), "tables": sorted(tables), "account": account}
+    write_whole(lake() / "account.json", json.dumps(record))
 
 
 def in_words(account: Mapping[str, int]) -> str:
@@ -45,16 +47,16 @@ def in_words(account: Mapping[str, int]) -> str:
     return f"{_landed(account, 'landed')}: {_verdicts(account)}"
 
 
-def since_the_last(before: Mapping, account: Mapping[str, int]) -> str | None:
+def since_the_last(before: Mapping, account: Mapping[str, int], tables: Iterable[str]) -> str | None:
     """Return in words what became of the records that have landed since a build; None: that cannot be told.
 
     Arguments:
-        before: what `remembered` has returned. account: the one of now.
+        before: what `remembered` has returned. account: the one of now. tables: of which it is.
     """
     was = before.get("account", {})
     news = {name: count - was.get(name, 0) for name, count in account.items()}
-    # counted anew since, or the ledger was restored
-    if was.keys() != account.keys() or min(news.values()) < 0:
+    # counted anew since, the ledger was restored, or a table was removed
+    if was.keys() != account.keys() or min(news.values()) < 0 or not {*before["tables"]} <= {*tables}:
         return None
     if not any(news.values()):
         return f"No record has landed since the build of {before['at']} UTC."

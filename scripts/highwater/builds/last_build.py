@@ -192,7 +192,7 @@ def summary(
         record: of the last build of the same project; tables that are as it left them are not counted again.
         left_pending: what the build has said of that, by entity. is_recorded: the ledger has what the logs have.
     Returns: the words, which of their lines say that something could not be asked, a damaged table for example,
-        what was counted, by entity, and the account of all records; {}: the ledger has not been built.
+        what was counted, by entity, and the account of all records; {}: some could not be counted.
     """
     there, declared = tables_in(spark, "lake"), dict(logged_tables())
     tables = {entity: feeds for entity, feeds in declared.items() if entity in there}
@@ -263,8 +263,8 @@ def summary(
         lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")
     lines += [f"  {name}: {sentence}" for name, sentence in untold.items() if name not in tables]
     account = account_of(became.values(), unassigned) if became else {}
+    lacking = [table for table in tables if table in untold or (table not in ledger and counts[table]["read"])]
     if account:
-        lacking = [table for table in tables if table in untold or (table not in ledger and counts[table]["read"])]
         without = f", without {named(lacking)}, which could not be counted" if lacking else ""
         lines.append(f"  {in_words(account)}{without}")
     hints = []
@@ -296,7 +296,12 @@ def summary(
         ]
     )
     counted = {table: counts[table] for table in tables if isinstance(counts[table], dict)}
-    return words, [f"{name} could not be asked; its line says why." for name in untold], counted, account
+    return (
+        words,
+        [f"{name} could not be asked; its line says why." for name in untold],
+        counted,
+        {} if lacking else account,
+    )
 
 
 def _became(records: Mapping[str, int], listed: int | None) -> str:

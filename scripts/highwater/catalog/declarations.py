@@ -19,6 +19,7 @@ from highwater.catalog.yaml_files import (
     value_of,
     with_item,
     write_entry,
+    yaml_below,
 )
 from highwater.runtime.errors import UsageError
 
@@ -28,7 +29,7 @@ def sources_file(feed: str) -> Path:
 
     Raises: UsageError when there is none.
     """
-    for path in sorted(Path("models/staging").glob("**/*.yml")):
+    for path in yaml_below(Path("models/staging")):
         document = yaml.load(path.read_text(), FAST_LOADER) or {}
         if any(source.get("name") == feed for source in document.get("sources") or []):
             return path

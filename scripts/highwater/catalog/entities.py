@@ -27,7 +27,13 @@ def sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
     Raises: UsageError when a log reads a staging model that is not there.
     """
     staging = models("staging")
-    return [(entity_of_log(log), _sources_of(log, staging)) for log in models("changes").values() if _is_log(log)]
+    logs = [log for log in models("changes").values() if log.name.endswith("_changes")]
+    return [(entity_of_log(log), [s for model in _staging_of(log, staging) for s in model.sources]) for log in logs]
+
+
+def staging_of(entity: str) -> list[Model]:
+    """Return the staging models that the log of an entity reads; see sources_of_logs."""
+    return _staging_of(models("changes")[f"{entity}_changes"], models("staging"))
 
 
 def entity_of_log(log: Model) -> str:
@@ -35,21 +41,14 @@ def entity_of_log(log: Model) -> str:
     return log.name.removesuffix("_changes")
 
 
-def _is_log(model: Model) -> bool:
-    return model.name.endswith("_changes")
-
-
-def _sources_of(log: Model, staging: dict[str, Model]) -> list[tuple[str, str]]:
-    sources = []
+def _staging_of(log: Model, staging: dict[str, Model]) -> list[Model]:
     for name in log.refs:
-        if name in staging:
-            sources += staging[name].sources
-        elif name.startswith("stg_"):
+        if name not in staging and name.startswith("stg_") and name.endswith(f"__{log.name}"):
             raise UsageError(
                 f"{log.path} reads {name}, and {name}.sql is not there. Take it back from version control, or "
                 "take its line out."
             )
-    return sources
+    return [staging[name] for name in log.refs if name in staging]
 
 
 def entities_of(feed: str) -> list[str]:

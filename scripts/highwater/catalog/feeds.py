@@ -234,7 +234,7 @@ def declared_feeds() -> dict[str, Feed]:
     Raises: UsageError naming the file, the line, the value and what is allowed.
     """
     feeds: dict[str, Feed] = {}
-    for path in sorted(Path("models/staging").glob("**/*.yml")):
+    for path in sorted([*Path("models/staging").glob("**/*.yml"), *Path("models/staging").glob("**/*.yaml")]):
         for source in _sources_in(path, path.read_text()):
             settings = ((source.get("config") or {}).get("meta") or {}).get("feed")
             if settings is None:

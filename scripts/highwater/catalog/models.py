@@ -61,12 +61,12 @@ def models(layer: str = "") -> dict[str, Model]:
 
 def texts_in(path: Path) -> list[str]:
     """Return the texts in quotes that the Jinja of a file has, in their order; see calls_in."""
-    return [node.value for node in _parsed(path.read_text(), path).find_all(nodes.Const) if isinstance(node.value, str)]
+    return [node.value for node in _parsed(text_of(path), path).find_all(nodes.Const) if isinstance(node.value, str)]
 
 
 def value_returned_in(path: Path):
     """Return the value that the macro in a file returns as it stands there; None: it is computed, or there is none."""
-    for call in _parsed(path.read_text(), path).find_all(nodes.Call):
+    for call in _parsed(text_of(path), path).find_all(nodes.Call):
         if isinstance(call.node, nodes.Name) and call.node.name == "return" and call.args:
             try:
                 return call.args[0].as_const()
@@ -84,9 +84,20 @@ def calls_in(path: Path) -> list[Call]:
     return _calls_in(path.absolute(), state.st_mtime_ns, state.st_size)
 
 
+def text_of(path: Path) -> str:
+    """Return the text of a file of the project.
+
+    Raises: UsageError when it is no UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no UTF-8, as dbt reads it: byte {error.start}. Save it as UTF-8.") from None
+
+
 @lru_cache(maxsize=10_000)
 def _calls_in(path: Path, _written_at: int, _size: int) -> list[Call]:
-    return calls_of(path.read_text(encoding="utf-8"), path)
+    return calls_of(text_of(path), path)
 
 
 def with_ref(log: Model, name: str) -> str:
@@ -94,7 +105,7 @@ def with_ref(log: Model, name: str) -> str:
 
     Raises: UsageError when its refs do not stand in lines of their own.
     """
-    lines = log.path.read_text().splitlines(keepends=True)
+    lines = text_of(log.path).splitlines(keepends=True) or [""]
     first = next((call.line for call in calls_in(log.path) if call.function == "ref"), 1) - 1
     indent = lines[first][: len(lines[first]) - len(lines[first].lstrip())]
     text = "".join([*lines[:first], f"{indent}ref('{name}'),\n", *lines[first:]])
@@ -107,7 +118,7 @@ def without_ref(log: Model, name: str) -> str:
     Raises: UsageError when the line has.
     """
     gone = {call.line for call in calls_in(log.path) if call.names[-1] == name}
-    lines = log.path.read_text().splitlines(keepends=True)
+    lines = text_of(log.path).splitlines(keepends=True)
     text = "".join(line for number, line in enumerate(lines, 1) if number not in gone)
     return _with_refs(log, text, [ref for ref in log.refs if ref != name], f"take ref('{name}') out of")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from highwater.catalog.feeds import FAST_LOADER, jinja_text
+from highwater.catalog.models import text_of
 from highwater.runtime.errors import UsageError
 
 # what dbt, which renders texts in YAML, would change: Jinja's marks, and line ends
@@ -73,10 +74,15 @@ def model_node(text: str, model: str):
     return named(value_of(document, "models"), model) if document else None
 
 
+def yaml_below(folder: Path) -> list[Path]:
+    """Return the files of YAML below a folder, sorted, by both endings that dbt reads."""
+    return sorted([*folder.glob("**/*.yml"), *folder.glob("**/*.yaml")])
+
+
 def described_models() -> dict[str, Path]:
     """Return the models that some file below `models` describes, each with its file; what is no YAML describes none."""
     described = {}
-    for path in sorted(Path("models").glob("**/*.yml")):
+    for path in yaml_below(Path("models")):
         state = path.stat()
         for model in _models_in(path.absolute(), state.st_mtime_ns, state.st_size):
             described.setdefault(model, path)
@@ -87,7 +93,9 @@ def described_models() -> dict[str, Path]:
 def _models_in(path: Path, _written_at: int, _size: int) -> list[str]:
     try:
         models = (yaml.load(path.read_text(encoding="utf-8"), FAST_LOADER) or {}).get("models") or []
-    except (yaml.YAMLError, AttributeError, UnicodeDecodeError):
+    except (yaml.YAMLError, AttributeError, ValueError):  # a date that is none is a ValueError too
+        return []
+    if not isinstance(models, list):
         return []
     return [model["name"] for model in models if isinstance(model, dict) and isinstance(model.get("name"), str)]
 
@@ -98,11 +106,11 @@ def file_of_model(model: str) -> Path | None:
     Raises: UsageError when it may be one that is no YAML.
     """
     found = described_models().get(model)
-    for path in sorted(Path("models").glob("**/*.yml")) if found is None else ():
-        if model in (text := path.read_text()):
+    for path in yaml_below(Path("models")) if found is None else ():
+        if model in (text := text_of(path)):
             try:
-                yaml.compose(text, FAST_LOADER)
-            except yaml.YAMLError as error:
+                yaml.load(text, FAST_LOADER)
+            except (yaml.YAMLError, ValueError) as error:
                 raise UsageError(f"{path} is no YAML: {' '.join(str(error).split())}.") from None
     return found
 

@@ -5,6 +5,7 @@ macros are always those of the command that runs.
 """
 
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -66,14 +67,21 @@ def require_schemas(project: dict, of_target: str | None, profiles: Path) -> Non
     """
     if of_target != "lake":
         raise UsageError(f"{profiles}: schema is {of_target!r}; {ITS_SCHEMAS}")
-    settings = (project.get("models") or {}).get(project.get("name")) or {}
-    parts = {"": settings, **{f"{layer}: ": settings.get(layer) for layer in LAYERS}}
-    for part, given in parts.items():
-        for name in ("+schema", "schema"):
-            if isinstance(given, dict) and given.get(name) is not None and not isinstance(given[name], dict):
-                raise UsageError(
-                    f"dbt_project.yml: models: {project['name']}: {part}{name} is {given[name]!r}; {ITS_SCHEMAS}"
-                )
+    for path, value in _schemas_in(project.get("models"), ()):
+        if path[0] == project.get("name") and (len(path) == 2 or path[1] in LAYERS):
+            raise UsageError(
+                f"dbt_project.yml: models: {': '.join(path)} is {value!r}; {ITS_SCHEMAS} Models of your own may have "
+                "another one, in a folder beside the layers."
+            )
+
+
+def _schemas_in(settings, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield each schema that settings of models name, with where."""
+    for name, value in settings.items() if isinstance(settings, dict) else ():
+        if path and name in ("+schema", "schema") and isinstance(value, str):
+            yield (*path, str(name)), value
+        if name not in ("+meta", "meta"):
+            yield from _schemas_in(value, (*path, str(name)))
 
 
 def is_the_project() -> bool:

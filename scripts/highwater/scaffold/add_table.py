@@ -31,7 +31,13 @@ def logged_tables_text() -> str:
 
 def write_logged_tables() -> Path:
     """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
-    return _write(Path("macros/operations/logged_tables.sql"), logged_tables_text())
+    return _write(list_of_tables(), logged_tables_text())
+
+
+def list_of_tables() -> Path:
+    """Return the file of that list; dbt finds it wherever it is below `macros`."""
+    found = sorted(Path("macros").glob("**/logged_tables.sql"))
+    return found[0] if found else Path("macros/operations/logged_tables.sql")
 
 
 def add_table(

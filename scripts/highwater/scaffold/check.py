@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from highwater.catalog.columns import Column, what_is_wrong
+from highwater.catalog.columns import VERSIONED, Column, stored_columns, what_is_wrong
 from highwater.catalog.declarations import sources_file
-from highwater.catalog.entities import declaration_of, known_table, logged_tables, publish_groups
+from highwater.catalog.entities import declaration_of, known_table, logged_tables, publish_groups, staging_of
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
 from highwater.catalog.models import calls_of, models, value_returned_in
 from highwater.catalog.tables import named as first_of
@@ -19,9 +19,10 @@ from highwater.landing.landing import has_all_landed, skipping, undeclared_folde
 from highwater.landing.listing import is_missing
 from highwater.runtime.package import package
 from highwater.runtime.printable import counted, did_you_mean, in_shell, printable
+from highwater.scaffold.add_table import list_of_tables
 from highwater.scaffold.fits import TOO_NARROW, holds, misfit
 from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables
-from highwater.scaffold.misspelt import misspelt_in_source, misspelt_in_table, tests_of
+from highwater.scaffold.misspelt import layers_in, misspelt_in_source, misspelt_in_table, tests_of
 
 # the tables of which something is said
 THESE = "{these}"
@@ -169,8 +170,8 @@ class _Project:
 
 
 def _check_list_of_logs() -> Iterator[Finding]:
-    listed = Path("macros/operations/logged_tables.sql")
-    if _listed(listed) != [entity for entity, _ in logged_tables()]:
+    listed = list_of_tables()
+    if (_listed(listed) or []) != [entity for entity, _ in logged_tables()]:
         problem = "is not what the models say, and builds read it. Take it from version control, or run any add-table."
         yield Finding(listed, 1, problem)
 
@@ -253,14 +254,20 @@ def _check_table(
     yield from (Finding(path, line, problem) for line, problem in wrong)
     yield from (Finding(path, line, problem, False) for line, problem in misspelt_in_table(document, entity))
     names, key = [column.name for column in declared.values()], value_of(log, "config", "meta", "key")
+    if isinstance(key, yaml.ScalarNode) and key.value:
+        yield Finding(path, key.start_mark.line + 1, f"key is {key.value!r}; it must be a list: [{key.value}].")
+    seen = set()
     for node in key.value if isinstance(key, yaml.SequenceNode) else ():
         if node.value not in names:
             problem = f"the key names {node.value!r}, which is no column. Columns are: {', '.join(names)}."
             yield Finding(path, node.start_mark.line + 1, problem)
+        elif node.value in seen:
+            yield Finding(path, node.start_mark.line + 1, f"the key names {node.value!r} twice; take one out.")
+        seen.add(node.value)
     if not (key and key.value) and f"{entity}_merged" in project.models:
         problem = f"declares no key (`config: {{meta: {{key: […]}}}}`), and {entity}_merged is there, which needs one."
         yield Finding(path, log.start_mark.line + 1, problem)
-    layers = [f"stg_{feed}__{entity}_changes" for feed, _ in sources if feed in project.feeds]
+    layers = [model.name for model in staging_of(entity)]
     layers += [f"{entity}_merged", entity] if key and key.value else []
     for model in layers:
         if model not in project.models:
@@ -268,7 +275,7 @@ def _check_table(
         elif model in project.undescribed:
             yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")
     yield from _check_sources(entity, sources, project)
-    yield from _check_references(document, path, declared, project)
+    yield from _check_references(entity, document, path, declared, project)
     # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
         if project.has(feed, name):
@@ -288,8 +295,7 @@ def _check_sources(entity: str, sources: list[tuple[str, str]], project: _Projec
         declared = project.feeds.get(feed)
         if project.has(feed, table):
             continue
-        staging = [model for name, model in models("staging").items() if name.endswith(f"__{entity}_changes")]
-        model = next(model.path for model in staging if feed in dict(model.sources))
+        model = next(model.path for model in staging_of(entity) if feed in dict(model.sources))
         word, known = (table, declared.tables) if declared else (feed, project.feeds)
         said = f"reads the table {table} of the feed {feed}, and no source declares {word}."
         yield Finding(model, 1, f"{said}{did_you_mean(word, known)}")
@@ -299,11 +305,15 @@ def _check_sources(entity: str, sources: list[tuple[str, str]], project: _Projec
             yield from (Finding(path, line, problem) for line, problem in misspelt_in_source(document, feed))
 
 
-def _check_references(document, path: Path, declared: dict, project: _Project) -> Iterator[Finding]:
-    """Look for what tests name and is not there: tables, feeds, columns, models."""
-    names = {name for column in declared.values() for name in (column.name, column.mart_name, column.version_name)}
-    described = value_of(document, "models")
-    for model in described.value if isinstance(described, yaml.SequenceNode) else ():
+def _check_references(entity: str, document, path: Path, declared: dict, project: _Project) -> Iterator[Finding]:
+    """Look for what the tests of a table's layers name and is not there: tables, feeds, columns, models."""
+    every = {name for column in declared.values() for name in (column.name, column.mart_name, column.version_name)}
+    every |= stored_columns() | {*VERSIONED}
+    for model in layers_in(document, entity):
+        columns = value_of(model, "columns")
+        # somebody's own columns of a mart are listed there
+        listed = {_text(value_of(node, "name")) for node in columns.value} if columns else set()
+        names = every | (listed - {None})
         for test, settings in tests_of(model):
             arguments = value_of(settings, "arguments")
             for name, node in arguments.value if isinstance(arguments, yaml.MappingNode) else ():

@@ -208,7 +208,7 @@ def fits(value: int | Decimal, declared: str) -> bool:
     Example: `fits(300, "tinyint")` is False, `fits(Decimal("1.0"), "int")` is True.
     """
     number, decimal = Decimal(value), DECIMAL.fullmatch(declared)
-    if not number or number.adjusted() > 40:
+    if not number.is_finite() or not number or number.adjusted() > 40:
         return not number
     _, digits, exponent = number.as_tuple()
     behind = max(0, -exponent - (len(digits) - len("".join(map(str, digits)).rstrip("0"))))

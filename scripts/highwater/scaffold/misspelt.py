@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 import yaml
 
+from highwater.catalog.columns import UNITS
 from highwater.catalog.yaml_files import named, value_of
 from highwater.runtime.printable import ALIKE, did_you_mean
 
@@ -30,6 +31,9 @@ PLACES = {
     "feed": "config.meta of a source",
     "source_table": "config.meta of a table of a source",
 }
+# of these a word of somebody's own is seldom told from one in a wrong place
+ELSEWHERE = sorted(PLACES.keys() - {"key", "field", "feed", "source_table"})
+ALMOST_SAME = 0.9
 Wrong = tuple[int, str]
 
 
@@ -39,7 +43,7 @@ def misspelt_in_table(document, entity: str) -> Iterator[Wrong]:
     Arguments:
         document: the node of the file.
     """
-    for model in _items(value_of(document, "models")):
+    for model in layers_in(document, entity):
         name = _text(value_of(model, "name"))
         own = {f"{entity}_changes": OF_LOG, f"{entity}_merged": OF_BASE}.get(name, set())
         yield from _in_config(value_of(model, "config"), own, entity)
@@ -48,6 +52,18 @@ def misspelt_in_table(document, entity: str) -> Iterator[Wrong]:
         for test, settings in tests_of(model):
             own = OF_TEST if test.endswith("has_declared_fields") else set()
             yield from _in_config(value_of(settings, "config"), own, entity)
+
+
+def layers_in(document, entity: str) -> list[yaml.MappingNode]:
+    """Return the models of a file that are layers of a table; somebody's own may stand beside them."""
+    own = {entity, *(f"{entity}_{layer}" for layer in ("changes", "merged", "history"))}
+    staging = {f"__{entity}", f"__{entity}_changes"}
+    return [
+        model
+        for model in _items(value_of(document, "models"))
+        for name in [_text(value_of(model, "name")) or ""]
+        if name in own or (name.startswith("stg_") and f"__{name.partition('__')[2]}" in staging)
+    ]
 
 
 def misspelt_in_source(document, feed: str) -> Iterator[Wrong]:
@@ -83,11 +99,31 @@ def _in_meta(meta, own: set[str], entity: str) -> Iterator[Wrong]:
         word = name.value
         if word in own:
             yield from _inside(word, node)
-        elif word in PLACES:
+        elif word in PLACES and _may_be(word, node):
             yield _line(name), f"{word} says nothing here; write it into {_place(word, entity)}."
-        elif near := get_close_matches(word, sorted(own), 1, ALIKE) or get_close_matches(word, PLACES, 1, ALIKE):
-            where = "" if near[0] in own else f" It belongs into {_place(near[0], entity)}."
-            yield _line(name), f"nothing reads the setting {word!r}. Did you mean {near[0]}?{where}"
+        else:
+            # a word of somebody's own may look like one of ours; its value then seldom does
+            near = [
+                *get_close_matches(word, sorted(own), 3, ALIKE),
+                *get_close_matches(word, ELSEWHERE, 3, ALMOST_SAME),
+            ]
+            near = [each for each in near if _may_be(each, node)]
+            if near:
+                where = "" if near[0] in own else f" It belongs into {_place(near[0], entity)}."
+                yield _line(name), f"nothing reads the setting {word!r}. Did you mean {near[0]}?{where}"
+
+
+def _may_be(word: str, node) -> bool:
+    """Return whether a value is of the kind that a setting has."""
+    if word in ("key", "columns"):
+        return isinstance(node, yaml.SequenceNode)
+    if word in (*INSIDE, "reconcile", "feed"):
+        return isinstance(node, yaml.MappingNode)
+    if word in ("partial_images", "truncates", "insert_only", "sensitive"):
+        return (_text(node) or "").lower() in ("true", "false")
+    if word in ("unit", "new_fields"):
+        return _text(node) in (*UNITS, "add")
+    return isinstance(node, yaml.ScalarNode)
 
 
 def _inside(word: str, node) -> Iterator[Wrong]:

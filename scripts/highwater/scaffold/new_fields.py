@@ -9,7 +9,16 @@ from highwater.catalog.columns import named_columns, what_is_wrong
 from highwater.catalog.entities import column_in_other_letters, declaration_of, declared_columns
 from highwater.catalog.feeds import FAST_LOADER
 from highwater.catalog.rendering import column_line
-from highwater.catalog.yaml_files import file_of_model, in_yaml, model_node, named, value_of, with_item, write_entry
+from highwater.catalog.yaml_files import (
+    file_of_model,
+    in_yaml,
+    model_node,
+    named,
+    value_of,
+    with_item,
+    write_entry,
+    yaml_below,
+)
 from highwater.runtime.printable import printable
 from highwater.spark import dbt, untold
 from highwater.spark.spark import quoted
@@ -55,7 +64,7 @@ def _of_declared_fields(test: dict):
 
 def _tests_that_add() -> list[str]:
     selected = []
-    for path in sorted(Path("models").glob("**/*.yml")):
+    for path in yaml_below(Path("models")):
         text = path.read_text()
         for model in ((yaml.load(text, FAST_LOADER) or {}).get("models") or []) if "new_fields" in text else ():
             for test in model.get("data_tests") or []:

@@ -94,23 +94,28 @@ def became(**numbers) -> dict:
 
 def test_every_record_that_has_landed_is_accounted_for(tmp_path, monkeypatch):
     monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
-    assert account.remembered() == {} and account.since_the_last({}, became(read=3)) is None
+    assert account.remembered() == {} and account.since_the_last({}, became(read=3), []) is None
     tables = [became(read=126, applied=42, superseded=80, rejected=4), became(read=1200, applied=1200)]
+    names = ["customers", "orders"]
     now = account.account_of(tables, 7)
     assert account.in_words(now) == (
         "1,333 records landed: 1,242 applied, 80 superseded, 0 duplicate, 4 rejected, 7 unassigned"
     )
-    account.remember(now)
+    account.remember(now, names)
     before = account.remembered()
-    assert account.since_the_last(before, now) == f"No record has landed since the build of {before['at']} UTC."
+    assert account.since_the_last(before, now, names) == f"No record has landed since the build of {before['at']} UTC."
     tables.append(became(read=3, applied=1, duplicate=2, replayed=1))
-    assert account.since_the_last(before, account.account_of(tables, 7)) == (
+    assert account.since_the_last(before, account.account_of(tables, 7), names) == (
         f"2 records landed since the build of {before['at']} UTC, and 1 record read again by a replay: "
         "1 applied, 0 superseded, 2 duplicate, 0 rejected, 0 unassigned."
     )
     # what is less than it was has been counted anew, or a table was declared
-    assert account.since_the_last(before, account.account_of(tables, 6)) is None
-    assert account.since_the_last(before, account.account_of(tables, None)) is None
+    assert account.since_the_last(before, account.account_of(tables, 6), names) is None
+    assert account.since_the_last(before, account.account_of(tables, None), names) is None
+    # of what a removed table had is no telling, and a build that could not count a table has no account
+    assert account.since_the_last(before, now, ["orders"]) is None
+    account.remember({}, names)
+    assert account.since_the_last(account.remembered(), now, names) is None
     assert "unassigned" not in account.in_words(account.account_of(tables, None))
     (tmp_path / "account.json").write_text('{"account": 1')
     assert account.remembered() == {}

@@ -172,6 +172,10 @@ def test_a_source_in_another_schema_is_refused(declare, tmp_path):
         ({}, "analytics", "profiles.yml: schema is 'analytics'; what lands"),
         ({"shop": {"marts": {"+schema": "gold"}}}, "lake", r"models: shop: marts: \+schema is 'gold'; what lands"),
         ({"shop": {"schema": "gold"}}, "lake", "models: shop: schema is 'gold'; what lands"),
+        ({"shop": {"merged": {"crm": {"+schema": "gold"}}}}, "lake", r"merged: crm: \+schema is 'gold'; what lands"),
+        ({"shop": {"merged": {"+meta": {"schema": "gold"}}}}, "lake", None),
+        (["shop"], "lake", None),
+        ({"shop": "view"}, "lake", None),
     ],
 )
 def test_highwaters_own_models_stay_in_their_schema(models, schema, said):

@@ -1,8 +1,11 @@
 """What a model reads is told by its Jinja, however it is written; its list of refs is changed where that is certain."""
 
+from pathlib import Path
+
 import pytest
 from highwater.catalog import entities
 from highwater.catalog.models import Model, models, value_returned_in, with_ref, without_ref
+from highwater.catalog.yaml_files import described_models, file_of_model
 from highwater.runtime.errors import UsageError
 
 LOG = (
@@ -61,6 +64,45 @@ def test_a_staging_model_that_is_gone_is_told(tmp_path, monkeypatch):
     written(tmp_path, LOG)
     with pytest.raises(UsageError, match=r"reads stg_a__orders_changes, and stg_a__orders_changes\.sql is not"):
         entities.sources_of_logs()
+
+
+def test_what_else_a_log_reads_is_no_table_of_a_feed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "{{ x(ref('stg_my_seed'), ref('stg_a__orders_all')) }}")
+    written(tmp_path, "{{ source('a', 'orders') }}", "models/staging/stg_a__orders_all.sql")
+    assert entities.sources_of_logs() == [("orders", [("a", "orders")])]
+    assert [model.name for model in entities.staging_of("orders")] == ["stg_a__orders_all"]
+
+
+def test_a_text_that_is_no_utf8_is_told(tmp_path):
+    model = written(tmp_path, "")
+    model.path.write_bytes(b"-- caf\xe9")
+    with pytest.raises(UsageError, match=r"orders_changes.sql is no UTF-8, as dbt reads it: byte 6"):
+        _ = model.refs
+
+
+@pytest.mark.parametrize("text", ["models: 3", "models: [3, {name: 4}]", "a: 2024-99-99", "[1]", "{", "models:\n"])
+def test_yaml_of_somebody_else_describes_nothing(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "models: [{name: orders}]", "models/b.yaml")
+    written(tmp_path, text, "models/a.yml")
+    assert described_models() == {"orders": Path("models/b.yaml")}
+    assert file_of_model("orders") == Path("models/b.yaml") and file_of_model("gone") is None
+
+
+def test_yaml_that_may_describe_a_model_is_told_when_it_cannot_be_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "models: [{name: orders", "models/a.yml")
+    with pytest.raises(UsageError, match=r"models/a.yml is no YAML: "):
+        file_of_model("orders")
+    Path("models/a.yml").write_bytes(b"# caf\xe9")
+    with pytest.raises(UsageError, match=r"models/a.yml is no UTF-8"):
+        file_of_model("orders")
+
+
+def test_an_empty_log_is_left_to_its_author(tmp_path):
+    with pytest.raises(UsageError, match="by hand"):
+        with_ref(written(tmp_path, ""), "stg_c__orders_changes")
 
 
 def test_a_ref_goes_in_and_out_as_a_line(tmp_path):

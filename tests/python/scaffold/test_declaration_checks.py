@@ -134,6 +134,50 @@ ERRORS |= {
         f"{SOURCES}:10: debezium_shop: an epoch is of the table 'order', which the feed does not have. Did you mean",
     ),
 }
+ERRORS |= {
+    "a key that is no list": (
+        edit("key: [id]", "key: id"),
+        f"{DECLARED}:6: key is 'id'; it must be a list: [id].",
+    ),
+    "a column twice in the key": (
+        edit("key: [id]", "key: [id, id]"),
+        f"{DECLARED}:6: the key names 'id' twice; take one out.",
+    ),
+}
+MINE = "  - name: my_report\n    config: {meta: {key: 1, feed: x, source_table: y, merge: daily}}\n"
+RIGHT = {
+    "words of one's own in meta": lambda project: (
+        edit("key: [id]", "key: [id]\n        owner: me\n        feeds: [a]\n        merge: daily")(project),
+        edit("- {name: total, ", "- {name: total, config: {meta: {units: EUR, sensitivity: high, key: true}}, ")(
+            project
+        ),
+    ),
+    "a model of one's own in the file": lambda project: (
+        edit("models:\n", f"models:\n{MINE}")(project),
+        (project / "models/marts/shop/my_report.sql").write_text("select 1 as one"),
+    ),
+    "a test of a column of the log": edit(
+        "    data_tests:\n", "    data_tests:\n      - not_null: {arguments: {column_name: log_batch}}\n"
+    ),
+    "a test of a column of one's own": edit(
+        "    columns: *columns\n    data_tests:\n",
+        "    columns: [{name: id}, {name: mine}]\n    data_tests:\n      - unique: {arguments: {column_name: mine}}\n",
+    ),
+    "a staging model of another name": lambda project: (
+        (project / "models/staging/debezium_shop/stg_debezium_shop__orders_changes.sql").rename(
+            project / "models/staging/debezium_shop/stg_debezium_shop__all_orders_changes.sql"
+        ),
+        edit("orders_changes'", "all_orders_changes'", "models/changes/shop/orders_changes.sql")(project),
+        edit("stg_debezium_shop__orders_changes", "stg_debezium_shop__all_orders_changes")(project),
+    ),
+    "a declaration that ends in .yaml": lambda project: (project / DECLARED).rename(
+        (project / DECLARED).with_suffix(".yaml")
+    ),
+    "a list of tables in another folder": lambda project: (project / "macros/operations/logged_tables.sql").rename(
+        project / "macros/logged_tables.sql"
+    ),
+    "YAML of somebody else": lambda project: (project / "models/other.yml").write_text("models: 3\na: 2024-99-99"),
+}
 WARNINGS = {
     "a misspelt setting": (
         edit("truncates: true", "truncate: true"),
@@ -267,6 +311,22 @@ def test_a_planted_fault_is_found_at_its_line(fault, project):
     found = check().findings
     assert [str(each)[: len(expected)] for each in found] == [expected], list(map(str, found))
     assert found[0].is_error == (fault in ERRORS)
+
+
+@pytest.mark.parametrize("right", RIGHT)
+def test_what_is_right_is_no_finding(right, project):
+    RIGHT[right](project)
+    assert [str(found) for found in check().findings] == []
+
+
+def test_a_staging_model_of_any_name_that_reads_an_undeclared_feed_is_told(project):
+    RIGHT["a staging model of another name"](project)
+    model = "models/staging/debezium_shop/stg_debezium_shop__all_orders_changes.sql"
+    edit("source('debezium_shop'", "source('debezium_shops'", model)(project)
+    (found, *_) = check().findings
+    assert str(found).startswith(
+        f"{model}:1: reads the table orders of the feed debezium_shops, and no source declares"
+    )
 
 
 def test_a_source_that_misspells_its_feed_is_told(project):

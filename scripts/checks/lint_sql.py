@@ -30,7 +30,8 @@ def linted_source(path: Path) -> str:
 def parse(target: Path = Path("target")) -> None:
     """Let dbt write its graph, which macros ask, into a folder."""
     dbt = [Path(sys.executable).with_name("dbt"), "--quiet", "parse", "--target-path", target]
-    subprocess.run(dbt, check=True, env={**os.environ, "DBT_PROFILES_DIR": "profiles"})
+    # whatever the environment says of another project
+    subprocess.run([*dbt, "--project-dir", ".", "--profiles-dir", "profiles"], check=True)
 
 
 def rendered(path: Path, config: FluffConfig, build: str) -> str:

@@ -99,7 +99,7 @@ class Macros:
 
     def __init__(self):
         names = ("typed_value", "fits_type")
-        text = "".join(Path(f"macros/staging/{name}.sql").read_text() for name in names)
+        text = "".join(next(Path("macros/staging").glob(f"*/{name}.sql")).read_text() for name in names)
         module = Environment().from_string(text).make_module({"highwater": self})
         self.typed_value, self.fits_type = module.typed_value, module.fits_type
 

@@ -1,12 +1,11 @@
 """What a build shows in place of dbt's log, told by dbt's own events."""
 
-from pathlib import Path
-
 import pytest
 import yaml
 from dbt.events import types
 from dbt_common.events.base_types import EventLevel, msg_from_base_event
 from highwater.spark import progress
+from repository import PROJECT
 
 
 class Bar:
@@ -109,7 +108,7 @@ def test_what_a_test_of_the_package_warns_of_is_told_in_words_of_the_table(build
 
 def test_a_list_that_every_project_has_is_known(build):
     """A new one of models/operations whose rows are warned of needs its words."""
-    operations = yaml.safe_load((Path(__file__).parents[2] / "models/operations/operations.yml").read_text())
+    operations = yaml.safe_load((PROJECT / "models/operations/operations.yml").read_text())
     warned = {model["name"] for model in operations["models"] for test in model["data_tests"] if "is_empty" in test}
     assert warned == progress.FOUND_IN.keys()
 

@@ -146,7 +146,7 @@ def test_rows_as_of_every_position_are_those_of_the_oracle(past):
         positions = picks.sample([event[1] for one in events.values() for event in one], 6)
         by_sequence = {f"{EPOCH}/{section(log)}/{section(place)}": (log, place) for log, place in positions}
         times = [committed(history, picks.choice(events[history])[1]) for history in picks.sample(list(events), 5)]
-        for found in states(past, "chronicles", by_sequence, [text_of(at) for at in times]):
+        for found in states(past, "chronicles", by_sequence, [*{text_of(at) for at in times}]):
             for text, position in by_sequence.items():
                 agree(found[text], state_of_chronicles(delivered, lambda _, sequence, cut=position: sequence <= cut))
             for at in times:

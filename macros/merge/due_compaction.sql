@@ -19,6 +19,9 @@
     {%- if pending.pending_batches | int -%}
         {%- do due.update({'cause': highwater._cause_of_compaction(rule, pending, base.rows)}) -%}
     {%- endif -%}
+    {%- if due.cause and base.rows > highwater._rows_of_a_large_base() -%}
+        {%- do highwater._begin_deletion_vectors(merged) -%}
+    {%- endif -%}
     {%- if published is none -%}
         {%- do highwater.say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
     {%- endif -%}
@@ -56,6 +59,18 @@
         {%- do reached.append(part ~ ' ' ~ rule[part]) -%}
     {%- endfor -%}
     {{ return(reached | join(', ')) }}
+{%- endmacro -%}
+
+{%- macro _rows_of_a_large_base() -%}
+    {#- Deletion vectors spare a larger base the rewriting of its files; a smaller one they cost more than that (decision 44). -#}
+    {{ return(1000000) }}
+{%- endmacro -%}
+
+{%- macro _begin_deletion_vectors(merged) -%}
+    {%- set property = 'delta.enableDeletionVectors' -%}
+    {%- if 'true' not in run_query('show tblproperties ' ~ merged ~ " ('" ~ property ~ "')").rows[0].values() -%}
+        {%- do run_query('alter table ' ~ merged ~ " set tblproperties ('" ~ property ~ "' = 'true')") -%}
+    {%- endif -%}
 {%- endmacro -%}
 
 {%- macro _take_over_layers(merged, entity) -%}

@@ -45,7 +45,6 @@
         {%- if partitions %}
         partitioned by ({{ highwater.quoted_names(partitions) }})
         {%- endif %}
-        tblproperties ('delta.enableDeletionVectors' = 'true')
         as
     {%- endif %}
         {{ rows }}

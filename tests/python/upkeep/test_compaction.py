@@ -102,6 +102,28 @@ def test_g3_g17_every_method_keeps_the_rows(world, method):
     world.build("cities_merged", command="test")
 
 
+def test_a_large_base_has_deletion_vectors_and_a_small_one_none(world):
+    def compacted():
+        pend(world)
+        version = world.version("cities_merged")
+        compact(world.spark, "cities")
+        newest = world.spark.sql("describe history lake.cities_merged limit 1").first()
+        properties = dict(world.rows("show tblproperties lake.cities_merged"))
+        vectors = int(newest["operationMetrics"]["numTargetDeletionVectorsAdded"])
+        return world.version("cities_merged") - version, properties.get("delta.enableDeletionVectors"), vectors > 0
+
+    assert compacted() == (1, None, False)
+    macro = world.folder / "macros/merge/due_compaction.sql"
+    delivered = macro.read_text()
+    assert "return(1000000)" in delivered
+    try:
+        macro.write_text(delivered.replace("return(1000000)", "return(1)"))
+        assert compacted() == (2, "true", True)  # the property is a commit of its own, once
+        assert compacted() == (1, "true", True)
+    finally:
+        macro.write_text(delivered)
+
+
 @pytest.mark.soak
 def test_a_rebuild_keeps_the_table_unless_its_partitions_are_others(world):
     before, table = view(world), world.table_id("cities_merged")

@@ -108,6 +108,9 @@ TABLES = {
             POSTGRES,
         )
     ],
+    "dms-csv-cut-while-downloading": [
+        ("dms_dates.seen_visits", "input/dms_dates/visits", "id:int", "note:string", "dms-csv", None)
+    ],
     "dms-no-supplement": [
         ("dms_nosup.parts", "dms_nosup/parts", "id:int", strings("a", "b"), "dms-csv", {"no_supplement": "<absent>"})
     ],
@@ -229,6 +232,7 @@ ROWS = {
         (7, *[at(9999, 12, 31, 23, 59, 59, 999999)] * 2, date(9999, 12, 31)),
     ],
     "docs": [(1, "t2", "long text", "[1,2,3]", '{"a":"1"}', '["0e37df36-f698-11e6-8dd4-cb9ced3df976"]', '["x"]')],
+    "seen_visits": [(4, "jan2")],
     "parts": [(1, "a2", "b"), (2, "c", None)],
     "sayings": [(1, 'say "hi"'), (2, '"')],
     "rated": [(101, 9, Decimal("0.75")), (102, 8, Decimal("1.25")), (103, None, Decimal("2.00"))],
@@ -291,6 +295,18 @@ def test_what_is_rejected_says_what_was_found(cases, table):
     assert [line for line, _ in found] == [line for line, _ in REJECTED.get(table, [])], found
     for (_, detail), (_, words) in zip(found, REJECTED.get(table, []), strict=True):
         assert words in detail
+
+
+def test_a_file_that_was_landed_while_it_was_downloaded(cases):
+    """dms-csv-cut-while-downloading: the whole file, under its own name"""
+    left = cases.landing / "dms_dates/seen_visits/20260103-000500456.csv.6E5fAbCd"
+    whole = FILES / "dms-csv-cut-while-downloading/second/input/dms_dates/visits" / left.name.removesuffix(".6E5fAbCd")
+    left.unlink()
+    cases.deliver("dms_dates.seen_visits", whole.name, whole.read_bytes())
+    cases.land_and_run("dms_dates", "+seen_visits")
+    assert cases.rows("select id, note from seen_visits order by 1") == [
+        (4, "jan2 bis"), (5, "jan3 and more"), (6, "six"),
+    ]  # fmt: skip
 
 
 @pytest.mark.long

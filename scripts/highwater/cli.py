@@ -117,7 +117,14 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
 
 def _tell_landed(feed, landed) -> list[str]:
     """Print what became of a feed; return what to do about its files that have changed, or were cut."""
-    from highwater.landing.deliveries import cut_in_words, declaring_another, left_in_words, odd_in_words, undeclared
+    from highwater.landing.deliveries import (
+        begun_in_words,
+        cut_in_words,
+        declaring_another,
+        left_in_words,
+        odd_in_words,
+        undeclared,
+    )
     from highwater.landing.landing import changed_file
     from highwater.scaffold.found_columns import several_tables
 
@@ -129,6 +136,7 @@ def _tell_landed(feed, landed) -> list[str]:
         click.echo(f"warning: {landed.gone_back}", err=True)
     changed = [changed_file(feed, file) for file in landed.changed]
     changed += [cut_in_words(feed, file) for file in landed.cut]
+    changed += [begun_in_words(feed, *names) for names in landed.begun]
     for what_to_do in changed:
         click.echo(f"warning: {what_to_do}", err=True)
     for odd in odd_in_words(feed, landed.odd):

@@ -1,10 +1,12 @@
 """Where the files of a feed go, in words."""
 
+import json
 import shlex
 import unicodedata
 from collections.abc import Iterator
 
-from highwater.catalog.feeds import Feed
+from highwater.catalog.entities import logged_tables
+from highwater.catalog.feeds import Feed, sql_text
 from highwater.catalog.names import declaring, name_inside
 from highwater.catalog.tables import named
 from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
@@ -132,6 +134,30 @@ def cut_in_words(feed: Feed, source_file: str) -> str:
         f"{name} is cut: it ends within a line, and the producer of {feed.format} ends every line. Nothing of it has "
         "landed. It lands when it is whole: deliver it again where nothing writes it any more. Where this is all that "
         f"there is, {end_it}leave it out on record: {skipping(source_file)}"
+    )
+
+
+def begun_in_words(feed: Feed, source_file: str, before: str) -> str:
+    """Return what to do about a file whose beginning had landed under the name that it had while it was written.
+
+    Arguments:
+        source_file: of the whole one. before: that name.
+    """
+    folder = source_file.split("/")[1]
+    tables = [
+        entity
+        for entity, sources in logged_tables()
+        if any(
+            (name == feed.name and feed.layout != TABLE_IN_FOLDERS) or (name, table) == (feed.name, folder)
+            for name, table in sources
+        )
+    ]
+    return (
+        f"{printable(source_file)} begins with all that landed before as {printable(before)}, while it was written. "
+        "Both count now, and the last line of the beginning may be cut. To leave the beginning out, add to `epochs` of "
+        f"the feed in models/staging/{feed.name}/_{feed.name}__sources.yml, as the last: "
+        f"{{when: {json.dumps(f'source_file = {sql_text(before)}')}, ignore: true}}. "
+        f"Then run: {' && '.join(f'highwater rebuild {table} --from raw' for table in tables)}"
     )
 
 

@@ -41,6 +41,7 @@ from highwater.landing.deliveries import cut_in_words, skipping
 from highwater.landing.file_names import is_called_so, left_alone
 from highwater.landing.landings import (
     gone_back,
+    landed_before_whole,
     left_for_the_first_time,
     newest_landing,
     note_landing,
@@ -49,7 +50,7 @@ from highwater.landing.landings import (
     odd_names,
 )
 from highwater.landing.listing import Found, files_below, filesystem, folders_in, is_missing
-from highwater.landing.whole import DeliveredFile, cut_files
+from highwater.landing.whole import DeliveredFile, begun_before, cut_files
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.faults import doing
 from highwater.runtime.printable import printable
@@ -114,7 +115,8 @@ class Landed:
         gone_back: what to say of a raw table that lacks what had landed in it.
         cut: files that end within a line and wait until they are whole. odd: those that are not called as files of the
             feed are, and wait too. left: those that are not looked into, and that no landing has named before, with
-            what each is in words.
+            what each is in words. begun: files that are whole now, each with the name under which its beginning
+            landed before, until the feed declares that this is ignored.
         second: tables whose bare name another table has, by the name that they go by: (the table, the other one).
     """
 
@@ -128,6 +130,7 @@ class Landed:
     cut: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
+    begun: list[tuple[str, str]] = field(default_factory=list)
     undeclared: list[str] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)
     is_gone: bool = False
@@ -542,6 +545,16 @@ def new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[Delive
     return _new_and_changed(feed, delivered_files(feed), _known_files(_entries_of_files(spark, feed)))
 
 
+def _gone(known: dict, delivered: Delivered) -> list[tuple[str, int, str]]:
+    """Return name, size and SHA-256 of the files that have landed and do not lie there any more."""
+    there = {file.source_file for file in delivered.files + delivered.odd} | delivered.left.keys()
+    return [
+        (name, entry["file_size"], entry["file_hash"])
+        for name, entry in known.items()
+        if name not in there and entry["entry"] == "file"
+    ]
+
+
 def _is_of(known: dict, file: DeliveredFile) -> bool:
     """Return whether a file has landed, or was left out on record."""
     return file.source_file in known
@@ -674,6 +687,7 @@ def land(spark, feed: Feed) -> Landed:
     if landing := nothing_new(feed, listing):
         result.newest, result.is_gone = landing, any(landing) and is_gone(feed)
         result.odd, result.left = odd_names(feed), left_for_the_first_time(feed, delivered.left)
+        result.begun = landed_before_whole(feed, [])
         return result
     is_first = not spark.catalog.tableExists(feed.raw_table)
     create_raw_table(spark, feed)
@@ -683,12 +697,14 @@ def land(spark, feed: Feed) -> Landed:
         feed, delivered.files + [file for file in delivered.odd if _is_of(known, file)], known
     )
     _refuse_what_cannot_be_read(feed, new)
-    cut = cut_files(filesystem(feed.root)[0], feed.format, new)
+    system, _ = filesystem(feed.root)
+    cut = cut_files(system, feed.format, new)
     result.cut = [file.source_file for file in cut]
     new = [file for file in new if file not in cut] if cut else new
     result.odd = [file.source_file for file in delivered.odd if not _is_of(known, file)]
     result.is_gone = bool(known) and is_gone(feed)
     result.newest = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(0, 0))
+    begun = [(file.source_file, before) for file, before in begun_before(system, new, _gone(known, delivered))]
     last = newest_landing(spark, feed, result.newest)
     result.gone_back = gone_back(feed.name, result.newest, last)
     names_tables = feed.options.table_in_records
@@ -703,6 +719,7 @@ def land(spark, feed: Feed) -> Landed:
             result.second = _second_tables(feed, owners)
         result.files += len(batch)
         result.tables |= {file.table for file in batch if file.table}
+    result.begun = landed_before_whole(feed, begun)
     if not changed and not cut and not result.gone_back:
         note_nothing_new(feed, listing, result.newest, result.odd)
     result.left = left_for_the_first_time(feed, delivered.left)

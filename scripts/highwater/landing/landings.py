@@ -87,11 +87,28 @@ def left_for_the_first_time(feed: Feed, left: dict[str, str]) -> dict[str, str]:
     return {name: words for name, words in left.items() if name not in before}
 
 
+def landed_before_whole(feed: Feed, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the files whose beginning has landed under another name, with that name, and note those just found.
+
+    One is forgotten when an epoch of the feed names the beginning.
+
+    Arguments:
+        found: by this landing.
+    """
+    note = read_state(_note_of(feed.name))
+    before, epochs = note.get("begun", []), json.dumps(feed.settings.get("epochs") or [], default=str)
+    begun = [[file, name] for file, name in [*before, *found] if json.dumps(name)[1:-1] not in epochs]
+    if begun != before:
+        _write_note(feed, note | {"begun": begun})
+    return [(file, name) for file, name in begun]
+
+
 def _write(feed: Feed, landing: Landing, logs: dict | None, nothing_new: dict | None = None) -> None:
     number, landed = landing
     note = {"number": number, "landed": landed, "logs": logs or {}}
-    left = read_state(_note_of(feed.name)).get("left")
-    _write_note(feed, note | ({"nothing_new": nothing_new} if nothing_new else {}) | ({"left": left} if left else {}))
+    before = read_state(_note_of(feed.name))
+    note |= {name: before[name] for name in ("left", "begun") if name in before}
+    _write_note(feed, note | ({"nothing_new": nothing_new} if nothing_new else {}))
 
 
 def _write_note(feed: Feed, note: dict) -> None:

@@ -1,15 +1,24 @@
-"""Which delivered files are whole: a file that ends within a line was cut, where its producer ends every line."""
+"""Which delivered files are whole, and which have landed before they were.
 
+A file that ends within a line was cut, where its producer ends every line.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
 from pyarrow import fs
 
+from highwater.formats import records
 from highwater.formats.compression import HEAD_BYTES, is_packed, looks_foreign
 from highwater.formats.formats import FORMATS
 
 OPENED_AT_ONCE = 16
+# where what a tool adds to a name may begin
+PLACES = re.compile(r"(?<!^)[._]|\d+\Z")
 
 
 @dataclass(frozen=True)
@@ -58,3 +67,34 @@ def _ends_within_a_line(system: fs.FileSystem, file: DeliveredFile) -> bool:
     except OSError:  # told where it is read
         return False
     return not is_packed(head) and not looks_foreign(head)
+
+
+def begun_before(
+    system: fs.FileSystem, new: list[DeliveredFile], gone: list[tuple[str, int, str]]
+) -> Iterator[tuple[DeliveredFile, str]]:
+    """Yield each new file that begins with all that a file held whose name was its own and more, with that name.
+
+    So a tool calls a file that it is still writing, and versions before this one landed such.
+
+    Arguments:
+        system: in which the new ones are. gone: name, size and SHA-256 of files that have landed and are gone.
+    """
+    by_name = {file.source_file: file for file in new if not file.problem}
+    for name, size, digest in gone:
+        folder, _, last = name.rpartition("/")
+        for end in {found.start() for found in PLACES.finditer(last)}:
+            file = by_name.get(f"{folder}/{last[:end]}")
+            if file and 0 < size < file.size and _digest_of_beginning(system, file.path, size) == digest:
+                yield file, name
+
+
+def _digest_of_beginning(system: fs.FileSystem, path: str, size: int) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        with system.open_input_stream(path, compression=None) as opened:
+            while size and (block := opened.read(min(size, records.BLOCK_BYTES))):
+                digest.update(block)
+                size -= len(block)
+    except OSError:  # told where it is read
+        return None
+    return digest.hexdigest()

@@ -1,6 +1,7 @@
 """What files are called: those that land, those that are still written, and those that nobody knows. Without Spark."""
 
 import dataclasses
+import hashlib
 
 import pytest
 from highwater.catalog.feeds import Feed, feed_of_settings
@@ -8,7 +9,9 @@ from highwater.formats.formats import FORMATS, ReadOptions
 from highwater.landing import landing
 from highwater.landing.deliveries import cut_in_words, left_in_words, odd_in_words
 from highwater.landing.file_names import is_called_so, left_alone
-from highwater.landing.landings import left_for_the_first_time
+from highwater.landing.landings import landed_before_whole, left_for_the_first_time
+from highwater.landing.listing import filesystem
+from highwater.landing.whole import begun_before
 from highwater.runtime.errors import UsageError
 from repository import PROJECT
 
@@ -216,3 +219,27 @@ def test_a_last_line_without_its_end_was_cut(visits):
     assert f"echo >> '{folder}/one value.csv'" in cut_in_words(feed, "dms_dates/visits/one value.csv")
     for other in ("csv", "debezium-json"):  # written by anybody; a document ends by itself
         assert landing.waiting_files(dataclasses.replace(feed, options=ReadOptions(other)), found)[1] == []
+
+
+def test_what_begins_as_a_file_that_is_gone_is_found(visits):
+    feed, folder = visits
+    content = b"4,jan2 bis\n5,jan3 and more\n"
+    (folder / "1.csv").write_bytes(content)
+    (folder / "2.csv").write_bytes(content)
+    files = landing.look(feed).files
+    beginning = hashlib.sha256(content[:20]).hexdigest()
+    begins = ["1.csv.6E5fAbCd", "1.csv123456789", "1.csv_.gstmp", "1.csv.ab12cd34.partial", "1.csv.download"]
+    others = ["1.csv", "x1.csv.6E5fAbCd", "deeper/1.csv.6E5fAbCd", "1.cs.6E5fAbCd"]
+    gone = [(f"dms_dates/visits/{name}", 20, beginning) for name in [*begins, *others]]
+    gone += [("dms_dates/visits/2.csv.6E5fAbCd", 20, "another"), ("dms_dates/visits/2.csv.part", 0, "nothing")]
+    gone += [("dms_dates/visits/2.csv.partial", len(content), hashlib.sha256(content).hexdigest())]
+    found = [*begun_before(filesystem(feed.root)[0], files, gone)]
+    assert [(file.source_file, name) for file, name in found] == [
+        ("dms_dates/visits/1.csv", f"dms_dates/visits/{name}") for name in begins
+    ]
+    pairs = [(file.source_file, name) for file, name in found]
+    assert landed_before_whole(feed, pairs[:1]) == pairs[:1] == landed_before_whole(feed, []), "until it is declared"
+    declared = dataclasses.replace(
+        feed, settings={"epochs": [{"when": f"source_file = '{pairs[0][1]}'", "ignore": True}]}
+    )
+    assert landed_before_whole(declared, []) == [] == landed_before_whole(feed, [])

@@ -4,10 +4,15 @@ The files are in fixtures/cases/<id>/<feed>/<table>/. One landing and one build 
 of its own.
 """
 
+import re
 from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
+from highwater.catalog.feeds import declared_feeds
+from highwater.cli import _land
+from highwater.landing import landing
+from highwater.upkeep.rebuild import rebuild_from_raw
 from repository import FIXTURES
 
 FILES = FIXTURES / "cases"
@@ -307,6 +312,45 @@ def test_a_file_that_was_landed_while_it_was_downloaded(cases):
     assert cases.rows("select id, note from seen_visits order by 1") == [
         (4, "jan2 bis"), (5, "jan3 and more"), (6, "six"),
     ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_what_an_earlier_version_landed_while_it_was_downloaded_is_told_and_taken_out(workshop, monkeypatch):
+    """dms-csv-cut-while-downloading, in a lake of 0.6.0: what the sentence says to do is done, letter by letter."""
+    files = FILES / "dms-csv-cut-while-downloading"
+    workshop.add_table("dms_begun.begun_visits", "id:int", "note:string", "dms-csv")
+    for file in sorted(files.glob("input/dms_dates/visits/*")):
+        workshop.deliver("dms_begun.begun_visits", file.name, file.read_bytes())
+    with monkeypatch.context() as earlier:
+        earlier.setattr(landing, "left_alone", lambda *names, **of_feed: None)
+        earlier.setattr(landing, "is_called_so", lambda *names, **of_feed: True)
+        earlier.setattr(landing, "cut_files", lambda *files: [])
+        workshop.land_and_run("dms_begun", "+begun_visits")
+    cut = workshop.landing / "dms_begun/begun_visits/20260103-000500456.csv.6E5fAbCd"
+    assert workshop.rows("select * from begun_visits where note = 'jan3 and mo'"), "as 0.6.0 had it"
+    cut.unlink()
+    whole = files / "second/input/dms_dates/visits" / cut.name.removesuffix(".6E5fAbCd")
+    workshop.deliver("dms_begun.begun_visits", whole.name, whole.read_bytes())
+    feeds = {"dms_begun": declared_feeds()["dms_begun"]}
+    _, (told,), _ = _land(workshop.spark, feeds)
+    name = f"dms_begun/begun_visits/{whole.name}"
+    assert told.startswith(f"{name} begins with all that landed before as {name}.6E5fAbCd, while it was written.")
+    assert _land(workshop.spark, feeds)[1] == [told], "until something is done about it"
+    workshop.build("+begun_visits", command="run")
+    entry, path, table = re.search(
+        r"in (\S+), as the last: (\{.*\})\. Then run: highwater rebuild (\S+) --", told
+    ).group(2, 1, 3)
+    declaration = workshop.folder / path
+    text = declaration.read_text().replace(
+        "format: dms-csv\n", f"format: dms-csv\n          epochs:\n            - {entry}\n"
+    )
+    declaration.write_text(text)
+    assert "classified again from raw" in rebuild_from_raw(workshop.spark, table)
+    assert workshop.rows("select id, note from begun_visits order by 1") == [
+        (4, "jan2 bis"), (5, "jan3 and more"), (6, "six"),
+    ]  # fmt: skip
+    feeds = {"dms_begun": declared_feeds()["dms_begun"]}
+    assert _land(workshop.spark, feeds)[1] == []
 
 
 @pytest.mark.long

@@ -11,11 +11,13 @@ from highwater.formats.formats import ENDINGS, PACKED
 # what stands beside data and holds none: marks of Spark, Hadoop and Databricks, checksums, what desktops leave, keys
 # and headers of Kafka Connect's sinks, manifests, our own files beside exports
 KNOWN = re.compile(
-    r"_SUCCESS|_(committed|started)_.*|_(common_)?metadata|_delta_log|_symlink_format_manifest|.*\.crc|.*_\$folder\$"
-    r"|\.DS_Store|\._.*|Thumbs\.db|desktop\.ini|\.(git)?keep|\.gitignore|\.snapshot|lost\+found|\.\.data|\.\.\d{4}_.*"
-    r"|.*\d\.(keys|headers)\.\w+(\.\w+)?|[^.]*manifest|.*\.manifest|_exports\.ya?ml|_.*\.csv(\.parts)?\.json",
+    r"_SUCCESS|_(committed|started)_.*|_(common_)?metadata|.*\.crc|.*_\$folder\$|\.DS_Store|\._.*|Thumbs\.db|desktop\.ini"
+    r"|\.(git)?keep|\.gitignore|.*\d\.(keys|headers)\.\w+(\.\w+)?|[^.]*manifest|.*\.manifest"
+    r"|\.\.data|_exports\.ya?ml|_.*\.csv(\.parts)?\.json",
     re.IGNORECASE,
 )
+# logs of tables, snapshots of file systems, what Kubernetes mounts through
+KNOWN_FOLDER = re.compile(r"_delta_log|_symlink_format_manifest|\.snapshot|lost\+found|\.\.data|\.\.\d{4}_.*")
 # whose names are tools', and of what; the part behind a known ending is what they add
 TOOLS = {
     r"_temporary|\.spark-staging.*|\.hive-staging.*|_magic.*|__magic.*": "a job of Spark or Hadoop",
@@ -44,7 +46,7 @@ UNFINISHED = re.compile(
     r".*\.(tmp|temp|unfinished|incomplete|uploading|writing|lock)([-._].*)?", re.IGNORECASE | re.DOTALL
 )
 # of folders, which may be called as one likes
-UNFINISHED_FOLDER = re.compile(r"[_.].*|.*\.(tmp|inprogress|unfinished|download|part|partial)", re.DOTALL)
+UNFINISHED_FOLDER = re.compile(r"[_.].*|.*\.(tmp|inprogress|unfinished|download)", re.DOTALL)
 # what ends a name without an ending: the number of a part, an offset, a date, the end of a UUID
 NUMBERED = re.compile(r".*[-_+ (](\d+|[0-9a-fA-F]{12})\)?|(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])\d*", re.DOTALL)
 MANIFEST = re.compile(r"(.*[-_.])?manifest\.json", re.IGNORECASE | re.DOTALL)
@@ -76,7 +78,7 @@ def left_alone(name: str, is_folder: bool, format: str, endings: tuple[str, ...]
         name: of a file or folder. format: of the feed. endings: that the feed declares beside those of its format.
     Returns: None: it is looked into; "": it is known to hold no data; otherwise what it is, in words.
     """
-    if KNOWN.fullmatch(name):
+    if (KNOWN_FOLDER if is_folder else KNOWN).fullmatch(name):
         return ""
     if is_folder:
         return _what_writes(name) or STILL_WRITTEN if UNFINISHED_FOLDER.fullmatch(name) else None

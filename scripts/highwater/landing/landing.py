@@ -49,8 +49,8 @@ from highwater.landing.landings import (
     nothing_new,
     odd_names,
 )
-from highwater.landing.listing import Found, files_below, filesystem, folders_in, is_missing
-from highwater.landing.whole import DeliveredFile, begun_before, cut_files
+from highwater.landing.listing import DeliveredFile, Found, files_below, filesystem, folders_in, is_missing
+from highwater.landing.whole import begun_before, cut_files
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.faults import doing
 from highwater.runtime.printable import printable
@@ -213,7 +213,7 @@ def waiting_files(feed: Feed, delivered: Delivered) -> tuple[list[str], list[str
     if nothing_new(feed, _digest(delivered)) is not None:
         return odd_names(feed), []
     newest = sorted(delivered.files, key=lambda file: file.modified_at)[-LOOKED_AT_MOST:]
-    cut = cut_files(filesystem(feed.root)[0], feed.format, newest)
+    cut = cut_files(feed.root, feed.format, newest)
     return [file.source_file for file in delivered.odd], [file.source_file for file in cut]
 
 
@@ -555,11 +555,6 @@ def _gone(known: dict, delivered: Delivered) -> list[tuple[str, int, str]]:
     ]
 
 
-def _is_of(known: dict, file: DeliveredFile) -> bool:
-    """Return whether a file has landed, or was left out on record."""
-    return file.source_file in known
-
-
 def _new_and_changed(
     feed: Feed, delivered: list[DeliveredFile], known: dict
 ) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
@@ -694,17 +689,17 @@ def land(spark, feed: Feed) -> Landed:
     entries = [] if is_first else _entries_of_files(spark, feed)
     known = _known_files(entries)
     new, changed = _new_and_changed(
-        feed, delivered.files + [file for file in delivered.odd if _is_of(known, file)], known
+        feed, delivered.files + [file for file in delivered.odd if file.source_file in known], known
     )
     _refuse_what_cannot_be_read(feed, new)
-    system, _ = filesystem(feed.root)
-    cut = cut_files(system, feed.format, new)
+    cut = cut_files(feed.root, feed.format, new)
     result.cut = [file.source_file for file in cut]
     new = [file for file in new if file not in cut] if cut else new
-    result.odd = [file.source_file for file in delivered.odd if not _is_of(known, file)]
+    result.odd = [file.source_file for file in delivered.odd if file.source_file not in known]
     result.is_gone = bool(known) and is_gone(feed)
     result.newest = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(0, 0))
-    begun = [(file.source_file, before) for file, before in begun_before(system, new, _gone(known, delivered))]
+    begun = begun_before(feed.root, new, _gone(known, delivered)) if feed.role != "export" else ()
+    result.begun = landed_before_whole(feed, [(file.source_file, before) for file, before in begun])
     last = newest_landing(spark, feed, result.newest)
     result.gone_back = gone_back(feed.name, result.newest, last)
     names_tables = feed.options.table_in_records
@@ -719,7 +714,6 @@ def land(spark, feed: Feed) -> Landed:
             result.second = _second_tables(feed, owners)
         result.files += len(batch)
         result.tables |= {file.table for file in batch if file.table}
-    result.begun = landed_before_whole(feed, begun)
     if not changed and not cut and not result.gone_back:
         note_nothing_new(feed, listing, result.newest, result.odd)
     result.left = left_for_the_first_time(feed, delivered.left)
@@ -842,7 +836,7 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
     entries = _entries_of_files(spark, feed)
     known = _known_files(entries)
     files = [delivered[name] for name in names]
-    if cut := cut_files(filesystem(feed.root)[0], feed.format, files):
+    if cut := cut_files(feed.root, feed.format, files):
         raise CheckError("\n".join(cut_in_words(feed, file.source_file) for file in cut))
     later = []
     for file in files:

@@ -36,6 +36,27 @@ class Found:
     left: str | None = None
 
 
+@dataclass(frozen=True)
+class DeliveredFile:
+    """A file in a landing folder.
+
+    Attributes:
+        path: where to open it. source_file: its path below the landing folder.
+        table: what its folder or its name tells; None where records do.
+        size: bytes. modified_at: last change. position, taken_at: of the source, for exports, as declared.
+        problem: why it cannot be read, behind its name, which is then written as it can be shown; None: it can.
+    """
+
+    path: str
+    source_file: str
+    table: str | None
+    size: int
+    modified_at: datetime
+    position: str | None = None
+    taken_at: str | None = None
+    problem: str | None = None
+
+
 def filesystem(root: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a folder or URI, and the path in it."""
     if "://" in root:

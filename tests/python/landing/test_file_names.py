@@ -10,7 +10,6 @@ from highwater.landing import landing
 from highwater.landing.deliveries import cut_in_words, left_in_words, odd_in_words
 from highwater.landing.file_names import is_called_so, left_alone
 from highwater.landing.landings import landed_before_whole, left_for_the_first_time
-from highwater.landing.listing import filesystem
 from highwater.landing.whole import begun_before
 from highwater.runtime.errors import UsageError
 from repository import PROJECT
@@ -149,8 +148,17 @@ def test_what_nobody_calls_so_is_told_with_what_to_do(name):
 
 
 def test_folders_may_be_called_as_one_likes():
-    for name in ("2026.01.03", "a.b", "x.6E5fAbCd", "commit_hour=2026-03-11-21", "v1.12345678"):
+    for name in (
+        "2026.01.03",
+        "a.b",
+        "x.6E5fAbCd",
+        "commit_hour=2026-03-11-21",
+        "v1.12345678",
+        "shop.manifest",
+        "manifest",
+    ):
         assert left_alone(name, True, "dms-csv") is None
+    assert left_alone("_delta_log", True, "parquet") == left_alone("lost+found", True, "parquet") == ""
     for name in ("_temporary", ".hive-staging_1", "x.inprogress", "x.csv.download"):
         assert left_alone(name, True, "dms-csv")
 
@@ -233,7 +241,7 @@ def test_what_begins_as_a_file_that_is_gone_is_found(visits):
     gone = [(f"dms_dates/visits/{name}", 20, beginning) for name in [*begins, *others]]
     gone += [("dms_dates/visits/2.csv.6E5fAbCd", 20, "another"), ("dms_dates/visits/2.csv.part", 0, "nothing")]
     gone += [("dms_dates/visits/2.csv.partial", len(content), hashlib.sha256(content).hexdigest())]
-    found = [*begun_before(filesystem(feed.root)[0], files, gone)]
+    found = [*begun_before(feed.root, files, gone)]
     assert [(file.source_file, name) for file, name in found] == [
         ("dms_dates/visits/1.csv", f"dms_dates/visits/{name}") for name in begins
     ]

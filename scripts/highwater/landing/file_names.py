@@ -52,23 +52,8 @@ NUMBERED = re.compile(r".*[-_+ (](\d+|[0-9a-fA-F]{12})\)?|(19|20)\d\d(0[1-9]|1[0
 MANIFEST = re.compile(r"(.*[-_.])?manifest\.json", re.IGNORECASE | re.DOTALL)
 STILL_WRITTEN = "a name for what is still written"
 ARCHIVES = {
-    "zip",
-    "xz",
-    "7z",
-    "rar",
-    "tar",
-    "tgz",
-    "z",
-    "br",
-    "lzo",
-    "deflate",
-    "gpg",
-    "pgp",
-    "enc",
-    "xls",
-    "xlsx",
-    "pdf",
-}
+    "zip", "xz", "7z", "rar", "tar", "tgz", "z", "br", "lzo", "deflate", "gpg", "pgp", "enc", "xls", "xlsx", "pdf",
+}  # fmt: skip
 
 
 def left_alone(name: str, is_folder: bool, format: str, endings: tuple[str, ...] = ()) -> str | None:

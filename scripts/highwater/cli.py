@@ -87,8 +87,8 @@ def _feeds(names: tuple[str, ...]):
 def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str]]:
     """Land the feeds, each with its summary line; a feed that fails does not keep the others from landing.
 
-    Returns: number and time of the newest batch of each feed, what to do about files that have changed, and what kept
-        feeds from landing.
+    Returns: number and time of the newest batch of each feed, what to do about files that have changed or were cut, and
+        what kept feeds from landing.
     Raises: what leaves nothing that the others could do either: Java has ended, or a disk is full.
     """
     from highwater.catalog.tables import named
@@ -116,8 +116,15 @@ def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str
 
 
 def _tell_landed(feed, landed) -> list[str]:
-    """Print what became of a feed; return what to do about its files that have changed."""
-    from highwater.landing.deliveries import declaring_another, undeclared
+    """Print what became of a feed; return what to do about its files that have changed, or were cut."""
+    from highwater.landing.deliveries import (
+        begun_in_words,
+        cut_in_words,
+        declaring_another,
+        left_in_words,
+        odd_in_words,
+        undeclared,
+    )
     from highwater.landing.landing import changed_file
     from highwater.scaffold.found_columns import several_tables
 
@@ -128,8 +135,14 @@ def _tell_landed(feed, landed) -> list[str]:
     if landed.gone_back:
         click.echo(f"warning: {landed.gone_back}", err=True)
     changed = [changed_file(feed, file) for file in landed.changed]
+    changed += [cut_in_words(feed, file) for file in landed.cut]
+    changed += [begun_in_words(feed, *names) for names in landed.begun]
     for what_to_do in changed:
         click.echo(f"warning: {what_to_do}", err=True)
+    for odd in odd_in_words(feed, landed.odd):
+        click.echo(f"warning: {odd}", err=True)
+    if landed.left:
+        click.echo(f"warning: {left_in_words(feed, landed.left)}", err=True)
     for folder in landed.undeclared:
         click.echo(f"warning: {undeclared(feed, folder)}", err=True)
     for several in several_tables(feed, landed.tables):

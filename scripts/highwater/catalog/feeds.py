@@ -58,6 +58,7 @@ class Feed:
         source_schema: where the tables of a changelog are in their database; None: in `public`.
         positions: of exports, the feed whose positions they carry.
         retention_days: how long `highwater vacuum` keeps its records; None: for ever.
+        endings: of the names of its files, beside those that are usual for its format.
         source_tables: what `raw` calls those of its tables that have another name there, by dbt's name.
         settings: as they are declared, by name.
     """
@@ -72,6 +73,7 @@ class Feed:
     retention_days: int | None = None
     source_tables: dict[str, str] = field(default_factory=dict)
     settings: dict = field(default_factory=dict)
+    endings: tuple[str, ...] = ()
 
     def source_table(self, table: str) -> str:
         """Return what `raw` calls one of its tables: the folder, or the name that files or records tell."""
@@ -130,6 +132,13 @@ def days(where: str, name: str, value) -> int | None:
     return value
 
 
+def _endings(where: str, settings: dict) -> tuple[str, ...]:
+    value = settings.get("endings") or []
+    if not isinstance(value, list) or not all(isinstance(ending, str) and ending.strip(".") for ending in value):
+        raise UsageError(f"{where}: endings is {value!r}; it must be a list of endings of file names: [dat2, out].")
+    return tuple(ending.strip(".") for ending in value)
+
+
 def _truth(where: str, settings: dict, name: str, default: bool) -> bool:
     value = settings.get(name, default)
     if not isinstance(value, bool):
@@ -172,6 +181,7 @@ def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, st
     """Return the feed that a source declares, its settings checked; `tables` has what raw calls them by dbt's name."""
     format = _choice(where, settings, "format", FORMATS)
     known = FORMATS[format].settings | {"format", "role", "retention_days"}
+    known |= {"endings"} if FORMATS[format].is_delivered else set()
     for setting in settings:
         if setting not in known:
             raise UsageError(
@@ -203,7 +213,10 @@ def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, st
     source_schema = _text(where, settings, "source_schema", None, re.compile(".+"), "the name of a schema")
     retention_days = days(where, "retention_days", settings.get("retention_days"))
     others = {table: source for table, source in tables.items() if table != source}
-    return Feed(name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings)
+    endings = _endings(where, settings)
+    return Feed(
+        name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings, endings
+    )
 
 
 def _source_table(where: str, table: dict) -> str:

@@ -6,9 +6,11 @@ base64. Arrays of PostgreSQL become JSON arrays; doubles without a number in JSO
 """
 
 import base64
+import io
 import math
 import struct
 import uuid
+import zlib
 from collections.abc import Iterator
 
 import fastavro
@@ -17,6 +19,7 @@ import orjson
 import pyarrow
 
 from highwater.formats import records
+from highwater.formats.compression import snappy
 from highwater.formats.records import UnreadableFile, record_batch
 
 SECOND = 1_000_000
@@ -94,6 +97,33 @@ fastavro.read.LOGICAL_READERS.update(
         "fixed-duration": lambda value, *_: _duration(bytes(value)),
     }
 )
+
+
+def _block(stream) -> bytes:
+    """Return the bytes of a block, behind their number as Avro writes numbers."""
+    number = shift = 0
+    while True:
+        byte = stream.read(1)[0]
+        number, shift = number | (byte & 0x7F) << shift, shift + 7
+        if byte < 0x80:
+            return stream.read(number >> 1)
+
+
+def _of_snappy(stream) -> io.BytesIO:
+    """Return what a block of snappy holds, whose checksum is that of zlib."""
+    block = _block(stream)
+    unpacked = snappy(block[:-4])
+    if zlib.crc32(unpacked) != int.from_bytes(block[-4:], "big"):
+        raise ValueError("a block is damaged: its checksum is another")
+    return io.BytesIO(unpacked)
+
+
+def _of_zstd(stream) -> io.BytesIO:
+    return io.BytesIO(pyarrow.CompressedInputStream(pyarrow.BufferReader(_block(stream)), "zstd").read())
+
+
+# which fastavro has no library for
+fastavro.read.BLOCK_READERS.update({"snappy": _of_snappy, "zstandard": _of_zstd})
 
 
 def _json(value):

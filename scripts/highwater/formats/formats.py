@@ -23,6 +23,46 @@ class Dialect:
     header: bool = False
 
 
+# what files are called by the last part of their format's name; what is behind may be the ending of a compression
+ENDINGS = {
+    "json": (
+        "json",
+        "jsonl",
+        "ndjson",
+        "jsonlines",
+        "ldjson",
+        "jsons",
+        "txt",
+        "text",
+        "log",
+        "dat",
+        "data",
+        "bin",
+        "out",
+    ),
+    "csv": (
+        "csv",
+        "tsv",
+        "txt",
+        "dat",
+        "data",
+        "text",
+        "psv",
+        "dsv",
+        "del",
+        "unl",
+        "lst",
+        "asc",
+        "bcp",
+        "tab",
+        "out",
+        "log",
+    ),
+    "avro": ("avro",),
+    "parquet": ("parquet", "parq", "pq"),
+}
+PACKED = ("gz", "gzip", "zst", "zstd", "snappy", "hsnappy", "sz", "bz2", "bzip2", "lz4")
+
 TUNGSTEN_DIALECTS = {
     "mysql": Dialect(escape="backslash", null=r"\N"),
     "oracle": Dialect(escape="backslash", null=r"\N"),
@@ -44,6 +84,7 @@ class Format:
         is_delivered: as files in the landing folder; otherwise it is extracted from a database.
         macro: what the staging models of its changes are made by. names_fields: its records name their fields.
         names_columns: a table declares the columns of its files, in their order.
+        ends_last_line: its producer ends the last line of a file too, so that one without an end was cut.
         partial_images: its records may carry some columns only. truncates: it tells when a table is truncated.
     """
 
@@ -57,6 +98,7 @@ class Format:
     macro: str = ""
     names_fields: bool = True
     names_columns: bool = False
+    ends_last_line: bool = False
     partial_images: bool = False
     truncates: bool = False
 
@@ -104,6 +146,7 @@ FORMATS = {
         macro="tungsten_changes",
         names_fields=False,
         names_columns=True,
+        ends_last_line=True,
     ),
     "arcion-csv": Format(
         settings=_ORDERED | _DELIMITED | {"columns", "replace"},
@@ -111,6 +154,7 @@ FORMATS = {
         macro="arcion_csv_changes",
         names_fields=False,
         names_columns=True,
+        ends_last_line=True,
         partial_images=True,
     ),
     "arcion-json": Format(
@@ -139,6 +183,7 @@ FORMATS = {
         macro="dms_changes",
         names_fields=False,
         names_columns=True,
+        ends_last_line=True,
     ),
     "dms-parquet": Format(settings=_DMS, macro="dms_changes", names_columns=True),
     "changelog": Format(

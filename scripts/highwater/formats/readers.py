@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import pyarrow
 
 from highwater.formats.avro import avro_records
+from highwater.formats.compression import AVRO, HEAD_BYTES, PARQUET, decompressed, is_packed, refuse_foreign
 from highwater.formats.delimited import delimited
 from highwater.formats.documents import NAMED_TABLE, json_records, what_is_said, with_tables
 from highwater.formats.formats import ReadOptions
 from highwater.formats.parquet import parquet_rows
-from highwater.formats.records import TableNames, UnreadableFile, decompressed
+from highwater.formats.records import TableNames, UnreadableFile
 
 
 def _avro(stream, options: ReadOptions, names: TableNames | None) -> Iterator[pyarrow.RecordBatch]:
@@ -28,6 +29,9 @@ READERS = {
     "datastream-json": json_records,
     "debezium-json": json_records,
 }
+
+
+OF_AVRO = {"datastream-avro"}
 
 
 def needs_random_access(options: ReadOptions) -> bool:
@@ -48,7 +52,7 @@ def read(opened, options: ReadOptions, names: TableNames | None = None) -> Itera
         names = TableNames(options.schema)
     try:
         yield from _batches(opened, options, names)
-    except (OSError, EOFError, zlib.error) as error:  # gzip: not whole, damaged, bytes behind the end
+    except (OSError, EOFError, zlib.error) as error:  # packed: not whole, damaged, bytes behind the end
         raise UnreadableFile(str(error)) from error
 
 
@@ -59,7 +63,14 @@ def named_table(format: str, record: bytes) -> tuple:
 
 def _batches(opened, options: ReadOptions, names: TableNames | None) -> Iterator[pyarrow.RecordBatch]:
     if needs_random_access(options):
+        head = opened.read(HEAD_BYTES)
+        if is_packed(head):
+            raise UnreadableFile("it is packed as a whole, and Parquet packs its columns inside: unpack it")
+        refuse_foreign(head, PARQUET)
+        opened.seek(0)
         return parquet_rows(opened)
+    unpacked = decompressed(opened)
+    refuse_foreign(unpacked.peek(HEAD_BYTES)[:HEAD_BYTES], AVRO if options.format in OF_AVRO else None)
     if options.dialect:
-        return delimited(decompressed(opened), options.dialect)
-    return READERS[options.format](decompressed(opened), options, names)
+        return delimited(unpacked, options.dialect)
+    return READERS[options.format](unpacked, options, names)

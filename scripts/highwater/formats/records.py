@@ -1,6 +1,5 @@
 """What a reader yields: records with exact bytes and true line numbers, in batches of bounded size."""
 
-import gzip
 import hashlib
 import io
 
@@ -48,14 +47,6 @@ class CountedStream(io.RawIOBase):
     def digest(self) -> str:
         """Return the SHA-256 of the bytes that passed, in hex."""
         return self._hash.hexdigest()
-
-
-def decompressed(stream: CountedStream) -> io.BufferedIOBase:
-    """Return the stream's bytes, unpacked where they are gzip (by their first bytes, whatever the file's name)."""
-    buffered = io.BufferedReader(stream, BLOCK_BYTES)
-    if buffered.peek(2)[:2] == b"\x1f\x8b":
-        return gzip.GzipFile(fileobj=buffered)
-    return buffered
 
 
 def without_line_end(record: bytes) -> bytes:

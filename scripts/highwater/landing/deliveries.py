@@ -1,11 +1,16 @@
 """Where the files of a feed go, in words."""
 
+import json
+import shlex
 import unicodedata
+from collections.abc import Iterator
 
-from highwater.catalog.feeds import Feed
+from highwater.catalog.entities import logged_tables
+from highwater.catalog.feeds import Feed, sql_text
 from highwater.catalog.names import declaring, name_inside
 from highwater.catalog.tables import named
 from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
+from highwater.landing.file_names import usual_endings, what_to_do
 from highwater.landing.landings import Landing
 from highwater.runtime.printable import in_shell, printable
 
@@ -85,6 +90,80 @@ def undeclared(feed: Feed, folder: str) -> str:
         f"{said}Folders tell tables letter by letter, and the files of {declared} go into {own}: "
         f"deliver them there. If they are those of another table: {declaring_another(feed, folder)}"
     )
+
+
+def left_in_words(feed: Feed, left: dict[str, str]) -> str:
+    """Return what to say of files that are not looked into, as their names tell.
+
+    Arguments:
+        left: their names, and what each is in words.
+    """
+    told = [f"{printable(name)} ({words})" for name, words in left.items()]
+    what = "1 file is" if len(left) == 1 else f"{len(left):,} files are"
+    return (
+        f"{feed.name}: {what} left alone by name: {named(told)}. "
+        "What is whole lands under its own name; what nothing writes any more, deliver again"
+    )
+
+
+def odd_in_words(feed: Feed, odd: list[str]) -> Iterator[str]:
+    """Yield what to say of files that are not called as those of a feed are, by what to do about them.
+
+    Arguments:
+        odd: their names.
+    """
+    by_advice: dict[str, list[str]] = {}
+    for name in odd:
+        by_advice.setdefault(what_to_do(name, feed.format), []).append(name)
+    for advice, names in by_advice.items():
+        it, what = ("it", "1 file is") if len(names) == 1 else ("them", f"{len(names):,} files are")
+        ending, declaration = printable(names[0].rpartition(".")[2]), f"_{feed.name}__sources.yml"
+        yield (
+            f"{feed.name}: {what} not read, for files of {feed.format} end in {usual_endings(feed.format)} and the "
+            f"like, or have no ending: {named([*map(printable, names)])}. {advice.format(it=it)}; or declare the "
+            f"ending in models/staging/{feed.name}/{declaration} (`endings: [{ending}]`); or leave {it} out on "
+            f"record: {skipping(names[0])}"
+        )
+
+
+def cut_in_words(feed: Feed, source_file: str) -> str:
+    """Return what to say of a file that ends within a line."""
+    name, path = printable(source_file), f"{feed.root}/{source_file}"
+    end_it = "" if "://" in path else f"end its last line (echo >> {in_shell(path)}), or "
+    return (
+        f"{name} is cut: it ends within a line, and the producer of {feed.format} ends every line. Nothing of it has "
+        "landed. It lands when it is whole: deliver it again where nothing writes it any more. Where this is all that "
+        f"there is, {end_it}leave it out on record: {skipping(source_file)}"
+    )
+
+
+def begun_in_words(feed: Feed, source_file: str, before: str) -> str:
+    """Return what to do about a file whose beginning had landed under the name that it had while it was written.
+
+    Arguments:
+        source_file: of the whole one. before: that name.
+    """
+    folder = source_file.split("/")[1]
+    tables = [
+        entity
+        for entity, sources in logged_tables()
+        if any(
+            (name == feed.name and feed.layout != TABLE_IN_FOLDERS) or (name, table) == (feed.name, folder)
+            for name, table in sources
+        )
+    ]
+    return (
+        f"{printable(source_file)} begins with all that landed before as {printable(before)}, while it was written. "
+        "Both count now, and the last line of the beginning may be cut. To leave the beginning out, add to `epochs` of "
+        f"the feed in models/staging/{feed.name}/_{feed.name}__sources.yml, as the last: "
+        f"{{when: {json.dumps(f'source_file = {sql_text(before)}')}, ignore: true}}. "
+        f"Then run: {' && '.join(f'highwater rebuild {table} --from raw' for table in tables)}"
+    )
+
+
+def skipping(source_file: str) -> str:
+    """Return the command that leaves a file out, as it can be typed into a shell."""
+    return f"highwater land --skip {shlex.quote(printable(source_file))}"
 
 
 def tables_called_like(feed: Feed, folder: str) -> list[str]:

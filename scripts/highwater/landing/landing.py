@@ -37,8 +37,20 @@ from highwater.formats.records import (
     owner_of,
     table_name,
 )
-from highwater.landing.landings import gone_back, newest_landing, note_landing, note_nothing_new, nothing_new
-from highwater.landing.listing import Found, files_below, filesystem, folders_in, is_missing
+from highwater.landing.deliveries import cut_in_words, skipping
+from highwater.landing.file_names import is_called_so, left_alone
+from highwater.landing.landings import (
+    gone_back,
+    landed_before_whole,
+    left_for_the_first_time,
+    newest_landing,
+    note_landing,
+    note_nothing_new,
+    nothing_new,
+    odd_names,
+)
+from highwater.landing.listing import DeliveredFile, Found, files_below, filesystem, folders_in, is_missing
+from highwater.landing.whole import begun_before, cut_files
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.faults import doing
 from highwater.runtime.printable import printable
@@ -49,7 +61,7 @@ BATCH_FILES = 10_000
 TASK_BYTES = 32 * 1024**2
 NOWHERE = (None, None)
 MOST_TOLD = 10
-LEFT_ALONE = re.compile(r"[_.].*|.*\.(tmp|inprogress|unfinished)")
+LOOKED_AT_MOST = 1_000
 LATER_CONTENT = re.compile(r"@(\d+)$")
 NAMES_TABLE = re.compile(r"(?P<table>[^-]+)(-.+)?-\d+\.csv(\.gz)?")
 
@@ -92,27 +104,6 @@ _BAR = threading.Lock()
 UNREADABLE = "HIGHWATER_UNREADABLE"
 
 
-@dataclass(frozen=True)
-class DeliveredFile:
-    """A file in a landing folder.
-
-    Attributes:
-        path: where to open it. source_file: its path below the landing folder.
-        table: what its folder or its name tells; None where records do.
-        size: bytes. modified_at: last change. position, taken_at: of the source, for exports, as declared.
-        problem: why it cannot be read, behind its name, which is then written as it can be shown; None: it can.
-    """
-
-    path: str
-    source_file: str
-    table: str | None
-    size: int
-    modified_at: datetime
-    position: str | None = None
-    taken_at: str | None = None
-    problem: str | None = None
-
-
 @dataclass
 class Landed:
     """What landing a feed did, for the summary line.
@@ -122,6 +113,10 @@ class Landed:
         newest: number and time, in microseconds, of the newest batch that raw has.
         tables: of whose files some have landed.
         gone_back: what to say of a raw table that lacks what had landed in it.
+        cut: files that end within a line and wait until they are whole. odd: those that are not called as files of the
+            feed are, and wait too. left: those that are not looked into, and that no landing has named before, with
+            what each is in words. begun: files that are whole now, each with the name under which its beginning
+            landed before, until the feed declares that this is ignored.
         second: tables whose bare name another table has, by the name that they go by: (the table, the other one).
     """
 
@@ -132,6 +127,10 @@ class Landed:
     gone_back: str | None = None
     seconds: float = 0.0
     changed: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+    begun: list[tuple[str, str]] = field(default_factory=list)
     undeclared: list[str] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)
     is_gone: bool = False
@@ -146,33 +145,81 @@ class Landed:
         )
 
 
-def delivered_files(feed: Feed) -> list[DeliveredFile]:
-    """List the files that lie in the feed's folders, in the order of their names.
+@dataclass(frozen=True)
+class Delivered:
+    """What lies in the folders of a feed, in the order of the names.
 
-    Names that start with `_` or `.` and names that end in `.tmp`, `.inprogress` or `.unfinished` are left
-    alone, folders too.
+    Attributes:
+        files: that are read. odd: those that are not called as files of the feed are; they are not read.
+        left: names below the landing folder of what is still written, or holds no data, and what each is in words.
+    """
+
+    files: list[DeliveredFile] = field(default_factory=list)
+    odd: list[DeliveredFile] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+
+
+def look(feed: Feed) -> Delivered:
+    """Look into the folders of a feed.
+
     Raises: UsageError for an export without a declared position.
     """
+    found = Delivered()
     if not FORMATS[feed.format].is_delivered:
-        return []
-    found = []
+        return found
+    names = {"format": feed.format, "endings": feed.endings}
     for table in map(feed.source_table, feed.tables) if feed.layout == TABLE_IN_FOLDERS else [None]:
         folders = [name for name in (feed.name, table) if name]
-        files = files_below(feed.root, *folders, leaves_alone=LEFT_ALONE.fullmatch)
-        positions = _export_positions(feed, folders, [file for file in files if not file.problem])
-        found += [_delivered(feed, table, file, positions.get(str(file.below), NOWHERE)) for file in files]
-    return list({file.source_file: file for file in found}.values())
+        read = []
+        for file in files_below(feed.root, *folders, leaves_alone=functools.partial(left_alone, **names)):
+            if file.left is not None:
+                found.left["/".join((*folders, str(file.below)))] = file.left
+            elif file.problem or is_called_so(file.below.name, **names):
+                read.append(file)
+            else:
+                found.odd.append(_delivered(feed, table, file, NOWHERE))
+        positions = _export_positions(feed, folders, [file for file in read if not file.problem])
+        found.files.extend(_delivered(feed, table, file, positions.get(str(file.below), NOWHERE)) for file in read)
+    return Delivered(_each_once(found.files), _each_once(found.odd), found.left)
 
 
-def has_all_landed(feed: Feed) -> bool:
-    """Return whether all files that lie in the feed's folders are known to have landed, without asking Spark."""
-    delivered = delivered_files(feed)
-    return not delivered or nothing_new(feed, _digest(delivered)) is not None
+def _each_once(files: list[DeliveredFile]) -> list[DeliveredFile]:
+    return list({file.source_file: file for file in files}.values())
 
 
-def _digest(files: list[DeliveredFile]) -> str:
+def delivered_files(feed: Feed) -> list[DeliveredFile]:
+    """List the files of a feed that are to be read, in the order of their names.
+
+    Raises: UsageError for an export without a declared position.
+    """
+    return look(feed).files
+
+
+def has_all_landed(feed: Feed, delivered: Delivered | None = None) -> bool:
+    """Return whether all files that lie in the feed's folders are known to have landed, without asking Spark.
+
+    Arguments:
+        delivered: what lies there; None: look.
+    """
+    delivered = delivered or look(feed)
+    return not delivered.files or nothing_new(feed, _digest(delivered)) is not None
+
+
+def waiting_files(feed: Feed, delivered: Delivered) -> tuple[list[str], list[str]]:
+    """Return the files that wait for somebody, without asking Spark: not called as the feed's are, and cut.
+
+    Of those that may be cut the newest are looked at, and none where all have landed.
+    """
+    if nothing_new(feed, _digest(delivered)) is not None:
+        return odd_names(feed), []
+    newest = sorted(delivered.files, key=lambda file: file.modified_at)[-LOOKED_AT_MOST:]
+    cut = cut_files(feed.root, feed.format, newest)
+    return [file.source_file for file in delivered.odd], [file.source_file for file in cut]
+
+
+def _digest(delivered: Delivered) -> str:
     """Return what tells a listing of files from any other."""
-    return hashlib.sha256(repr(files).encode(errors="surrogateescape")).hexdigest()
+    return hashlib.sha256(repr((delivered.files, delivered.odd)).encode(errors="surrogateescape")).hexdigest()
 
 
 def _delivered(feed: Feed, table: str | None, file: Found, declared: tuple) -> DeliveredFile:
@@ -226,7 +273,9 @@ def undeclared_folders(feed: Feed) -> list[str]:
         return []
     declared = {feed.source_table(table) for table in feed.tables}
     beside = folders_in(feed.root, feed.name)
-    return sorted(name for name in beside if name not in declared and not LEFT_ALONE.fullmatch(name))
+    return sorted(
+        name for name in beside if name not in declared and left_alone(name, True, feed.format, feed.endings) is None
+    )
 
 
 def _export_positions(feed: Feed, folders: list[str], files: list[Found]) -> dict[str, tuple[str | None, str | None]]:
@@ -496,6 +545,16 @@ def new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[Delive
     return _new_and_changed(feed, delivered_files(feed), _known_files(_entries_of_files(spark, feed)))
 
 
+def _gone(known: dict, delivered: Delivered) -> list[tuple[str, int, str]]:
+    """Return name, size and SHA-256 of the files that have landed and do not lie there any more."""
+    there = {file.source_file for file in delivered.files + delivered.odd} | delivered.left.keys()
+    return [
+        (name, entry["file_size"], entry["file_hash"])
+        for name, entry in known.items()
+        if name not in there and entry["entry"] == "file"
+    ]
+
+
 def _new_and_changed(
     feed: Feed, delivered: list[DeliveredFile], known: dict
 ) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
@@ -527,11 +586,6 @@ def _refuse_what_cannot_be_read(feed: Feed, files: list[DeliveredFile]) -> None:
     if told:
         more = [f"{feed.name}: {len(told) - MOST_TOLD:,} more cannot be read"] if len(told) > MOST_TOLD else []
         raise CheckError("\n".join([*told[:MOST_TOLD], *more]))
-
-
-def skipping(source_file: str) -> str:
-    """Return the command that leaves a file out, as it can be typed into a shell."""
-    return f"highwater land --skip {shlex.quote(printable(source_file))}"
 
 
 def _batches(files: list[DeliveredFile]) -> Iterator[list[DeliveredFile]]:
@@ -616,27 +670,36 @@ def create_raw_table(spark, feed: Feed) -> None:
 def land(spark, feed: Feed) -> Landed:
     """Land the new files of one feed.
 
-    Returns: counts for the summary line, the names of delivered files that changed after they had landed, and of
-        folders that are no declared table.
+    Returns: counts for the summary line, the names of delivered files that changed after they had landed or wait for
+        another reason, and of folders that are no declared table.
     Raises: CheckError naming what cannot be read and the command that skips it; nothing of its batch lands. UsageError
         when the disk of the lake has not the room that the files take.
     """
     started = time.monotonic()
-    result = Landed(feed.name)
-    delivered = delivered_files(feed)
+    result, delivered = Landed(feed.name), look(feed)
     listing = _digest(delivered)
     result.undeclared = undeclared_folders(feed)
     if landing := nothing_new(feed, listing):
         result.newest, result.is_gone = landing, any(landing) and is_gone(feed)
+        result.odd, result.left = odd_names(feed), left_for_the_first_time(feed, delivered.left)
+        result.begun = landed_before_whole(feed, [])
         return result
     is_first = not spark.catalog.tableExists(feed.raw_table)
     create_raw_table(spark, feed)
     entries = [] if is_first else _entries_of_files(spark, feed)
     known = _known_files(entries)
-    new, changed = _new_and_changed(feed, delivered, known)
+    new, changed = _new_and_changed(
+        feed, delivered.files + [file for file in delivered.odd if file.source_file in known], known
+    )
     _refuse_what_cannot_be_read(feed, new)
+    cut = cut_files(feed.root, feed.format, new)
+    result.cut = [file.source_file for file in cut]
+    new = [file for file in new if file not in cut] if cut else new
+    result.odd = [file.source_file for file in delivered.odd if file.source_file not in known]
     result.is_gone = bool(known) and is_gone(feed)
     result.newest = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(0, 0))
+    begun = begun_before(feed.root, new, _gone(known, delivered)) if feed.role != "export" else ()
+    result.begun = landed_before_whole(feed, [(file.source_file, before) for file, before in begun])
     last = newest_landing(spark, feed, result.newest)
     result.gone_back = gone_back(feed.name, result.newest, last)
     names_tables = feed.options.table_in_records
@@ -651,8 +714,9 @@ def land(spark, feed: Feed) -> Landed:
             result.second = _second_tables(feed, owners)
         result.files += len(batch)
         result.tables |= {file.table for file in batch if file.table}
-    if not changed and not result.gone_back:
-        note_nothing_new(feed, listing, result.newest)
+    if not changed and not cut and not result.gone_back:
+        note_nothing_new(feed, listing, result.newest, result.odd)
+    result.left = left_for_the_first_time(feed, delivered.left)
     result.seconds = time.monotonic() - started
     return result
 
@@ -761,7 +825,7 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
     Arguments:
         names: of the files, as landing names them.
     Returns: the number of their batch.
-    Raises: UsageError when one of them is no longer there; CheckError when one cannot be read.
+    Raises: UsageError when one of them is no longer there; CheckError when one cannot be read, or was cut.
     """
     delivered = {file.source_file: file for file in delivered_files(feed) if not file.problem}
     gone = [name for name in names if name not in delivered]
@@ -772,6 +836,8 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
     entries = _entries_of_files(spark, feed)
     known = _known_files(entries)
     files = [delivered[name] for name in names]
+    if cut := cut_files(feed.root, feed.format, files):
+        raise CheckError("\n".join(cut_in_words(feed, file.source_file) for file in cut))
     later = []
     for file in files:
         last = max(number_of_content(name) for name in known if name_of_content(name) == file.source_file)
@@ -836,7 +902,9 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     if feed is None:
         raise UsageError(f"{shown}: no feed of that name; files are named <feed>/<path below its folder>.")
     create_raw_table(spark, feed)
-    new, changed = new_and_changed(spark, feed)
+    delivered = look(feed)
+    known = _known_files(_entries_of_files(spark, feed))
+    new, changed = _new_and_changed(feed, delivered.files + delivered.odd, known)
     files = {name: file for file in new + changed for name in (printable(file.source_file), file.source_file)}
     if source_file not in files:
         raise UsageError(f"{shown} is not waiting: it has landed or was skipped, or there is no such file.")

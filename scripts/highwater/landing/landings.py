@@ -42,14 +42,15 @@ def note_landing(feed: Feed, landing: Landing) -> None:
     _write(feed, max(landing, _landing_in(note)), note.get("logs"))
 
 
-def note_nothing_new(feed: Feed, listing: str, landing: Landing) -> None:
+def note_nothing_new(feed: Feed, listing: str, landing: Landing, odd: list[str]) -> None:
     """Note that all of a listing has landed, as its raw table is now, so that the next landing need not ask it.
 
     Arguments:
         listing: what tells it from any other. landing: the newest one of the raw table.
+        odd: names in it that are not those of files of the feed, and that wait.
     """
     note = read_state(_note_of(feed.name))
-    nothing_new = {"listing": listing, "raw": newest_commit("raw", feed.name), "landing": landing}
+    nothing_new = {"listing": listing, "raw": newest_commit("raw", feed.name), "landing": landing, "odd": odd}
     _write(feed, max(landing, _landing_in(note)), note.get("logs"), nothing_new)
 
 
@@ -68,11 +69,52 @@ def nothing_new(feed: Feed, listing: str) -> Landing | None:
     return tuple(noted["landing"])
 
 
+def odd_names(feed: Feed) -> list[str]:
+    """Return the names that are not those of files of the feed, in the listing that `nothing_new` has noted."""
+    return read_state(_note_of(feed.name)).get("nothing_new", {}).get("odd", [])
+
+
+def left_for_the_first_time(feed: Feed, left: dict[str, str]) -> dict[str, str]:
+    """Return what no landing has named yet of files that are left alone, and note them.
+
+    Arguments:
+        left: the names of all, and what each is in words.
+    """
+    note = read_state(_note_of(feed.name))
+    before = note.get("left", [])
+    if sorted(left) != before:
+        _write_note(feed, note | {"left": sorted(left)})
+    return {name: words for name, words in left.items() if name not in before}
+
+
+def landed_before_whole(feed: Feed, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the files whose beginning has landed under another name, with that name, and note those just found.
+
+    One is forgotten when an epoch of the feed names the beginning.
+
+    Arguments:
+        found: by this landing.
+    """
+    note = read_state(_note_of(feed.name))
+    before, epochs = note.get("begun", []), json.dumps(feed.settings.get("epochs") or [], default=str)
+    told = dict.fromkeys((file, name) for file, name in [*before, *found])
+    begun = [[file, name] for file, name in told if json.dumps(name)[1:-1] not in epochs]
+    if begun != before:
+        _write_note(feed, note | {"begun": begun})
+    return [(file, name) for file, name in begun]
+
+
 def _write(feed: Feed, landing: Landing, logs: dict | None, nothing_new: dict | None = None) -> None:
     number, landed = landing
     note = {"number": number, "landed": landed, "logs": logs or {}}
+    before = read_state(_note_of(feed.name))
+    note |= {name: before[name] for name in ("left", "begun") if name in before}
+    _write_note(feed, note | ({"nothing_new": nothing_new} if nothing_new else {}))
+
+
+def _write_note(feed: Feed, note: dict) -> None:
     _note_of(feed.name).parent.mkdir(parents=True, exist_ok=True)
-    write_whole(_note_of(feed.name), json.dumps(note | ({"nothing_new": nothing_new} if nothing_new else {})))
+    write_whole(_note_of(feed.name), json.dumps(note))
 
 
 def newest_landing(spark, feed: Feed, in_raw: Landing) -> Landing:

@@ -25,12 +25,35 @@ class Found:
     Attributes:
         path: where to open it. below: its path below the folder that was asked for.
         size: bytes. modified_at: last change. problem: why it cannot be read, behind its name; None: it can.
+        left: why it is not looked into, as its name tells, in words; None: it is.
     """
 
     path: str
     below: PurePosixPath
     size: int = 0
     modified_at: datetime = NO_TIME
+    problem: str | None = None
+    left: str | None = None
+
+
+@dataclass(frozen=True)
+class DeliveredFile:
+    """A file in a landing folder.
+
+    Attributes:
+        path: where to open it. source_file: its path below the landing folder.
+        table: what its folder or its name tells; None where records do.
+        size: bytes. modified_at: last change. position, taken_at: of the source, for exports, as declared.
+        problem: why it cannot be read, behind its name, which is then written as it can be shown; None: it can.
+    """
+
+    path: str
+    source_file: str
+    table: str | None
+    size: int
+    modified_at: datetime
+    position: str | None = None
+    taken_at: str | None = None
     problem: str | None = None
 
 
@@ -51,7 +74,8 @@ def files_below(root: str, *folders: str, leaves_alone) -> list[Found]:
 
     Arguments:
         root: a folder or URI, out of which no link may lead. folders: the way from there to the one that is asked for.
-        leaves_alone: told a name, returns whether that file or folder is passed over.
+        leaves_alone: told a name, and whether it is a folder's, returns None where that is looked into; "": it is
+            passed over; otherwise why it is left, in words.
     """
     if "://" in root:
         found = _objects_below(root, folders, leaves_alone)
@@ -75,11 +99,17 @@ def folders_in(root: str, folder: str) -> list[str]:
 
 def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
     system, path = filesystem(root)
-    folder = "/".join((path, *folders))
+    folder, told = "/".join((path, *folders)), set()
     for info in system.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
         below = PurePosixPath(info.path).relative_to(folder)
-        if info.type == fs.FileType.File and not any(map(leaves_alone, below.parts)):
-            yield Found(info.path, below, info.size, info.mtime or NO_TIME)
+        if info.type == fs.FileType.File:
+            why = [leaves_alone(name, place < len(below.parts)) for place, name in enumerate(below.parts, 1)]
+            place = next((place for place, words in enumerate(why) if words is not None), None)
+            if place is None:
+                yield Found(info.path, below, info.size, info.mtime or NO_TIME)
+            elif why[place] and (left := PurePosixPath(*below.parts[: place + 1])) not in told:
+                told.add(left)
+                yield Found(f"{folder}/{left}", left, left=why[place])
 
 
 class _Walk:
@@ -129,13 +159,16 @@ class _Walk:
         self.seen.add(real)
         try:
             with os.scandir(path) as entries:
-                names = sorted(entry.name for entry in entries)
+                names = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
         except OSError as error:
             yield self._problem(path, below, f"cannot be listed ({error.strerror})")
             return
-        for name in names:
-            if not self.leaves_alone(name):
+        for name, is_folder in names:
+            left = self.leaves_alone(name, is_folder)
+            if left is None:
                 yield from self._entry(f"{path}/{name}", below / name)
+            elif left:
+                yield Found(f"{path}/{name}", below / name, left=left)
 
     def _entry(self, path: str, below: PurePosixPath) -> Iterator[Found]:
         try:

@@ -7,6 +7,7 @@ from datetime import datetime
 from highwater.catalog.entities import declared_columns
 from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.landing import landing
+from highwater.landing.deliveries import skipping
 from highwater.reconcile.plan import Plan
 from highwater.reconcile.results import RUN
 from highwater.runtime.errors import UsageError
@@ -116,7 +117,7 @@ def _new_in_words(waiting: list[str]) -> list[str]:
     more = f" and {len(waiting) - 1:,} more" if len(waiting) > 1 else ""
     return [
         f"{waiting[0]}{more} lies in the folder and has not landed; run: highwater build. To leave it out on "
-        f"record: {landing.skipping(waiting[0])}"
+        f"record: {skipping(waiting[0])}"
     ]
 
 

@@ -14,9 +14,17 @@ from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, 
 from highwater.catalog.models import calls_of, models, value_returned_in
 from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import described_models, named, value_of
-from highwater.landing.deliveries import tables_called_like, undeclared
-from highwater.landing.landing import has_all_landed, skipping, undeclared_folders
+from highwater.landing.deliveries import (
+    cut_in_words,
+    left_in_words,
+    odd_in_words,
+    skipping,
+    tables_called_like,
+    undeclared,
+)
+from highwater.landing.landing import Delivered, has_all_landed, look, undeclared_folders, waiting_files
 from highwater.landing.listing import is_missing
+from highwater.runtime.errors import UsageError
 from highwater.runtime.package import package
 from highwater.runtime.printable import counted, did_you_mean, in_shell, printable
 from highwater.scaffold.add_table import list_of_tables
@@ -127,14 +135,23 @@ def check(table: str | None = None) -> Checked:
             findings += _check_table(entity, sources, project, found.compared)
             of_check |= {feed for feed, _ in sources if feed in feeds}
     of_tables = [feed for name, feed in feeds.items() if table is None or name in of_check]
+    lying = {feed.name: _lying(feed) for feed in of_tables}
     for feed in of_tables:
-        findings += _check_feed(feed, project, table)
+        findings += _check_feed(feed, project, table, lying[feed.name])
     findings += _check_folder(of_tables)
     if table is None:
         findings += [*_check_groups(project), *_check_list_of_logs()]
     found.findings = [*{(str(each)): each for each in findings}.values()]
-    found.waiting = [feeds[name] for name in sorted(of_check) if not has_all_landed(feeds[name])]
+    found.waiting = [feeds[name] for name in sorted(of_check) if not has_all_landed(feeds[name], lying[name])]
     return found
+
+
+def _lying(feed: Feed) -> Delivered:
+    """Return what lies in the folders of a feed; nothing where an export has no position, which landing says."""
+    try:
+        return look(feed)
+    except UsageError:
+        return Delivered()
 
 
 def _told(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tuple[str, str], Told]:
@@ -186,7 +203,7 @@ def _check_groups(project: _Project) -> Iterator[Finding]:
                 yield Finding(path, 1, f"{said}{did_you_mean(entity, project.entities)}")
 
 
-def _check_feed(feed: Feed, project: _Project, table: str | None) -> Iterator[Finding]:
+def _check_feed(feed: Feed, project: _Project, table: str | None, lying: Delivered) -> Iterator[Finding]:
     """Look at the declaration of a feed, and at the folders that are delivered for it."""
     path = sources_file(feed.name)
     document = yaml.compose(path.read_text(), FAST_LOADER)
@@ -201,7 +218,7 @@ def _check_feed(feed: Feed, project: _Project, table: str | None) -> Iterator[Fi
             said = f"an epoch is of the table {epoch['table']!r}, which the feed does not have."
             at = epoch.get("__line__", line)
             yield Finding(path, at, f"{feed.name}: {said}{did_you_mean(str(epoch['table']), feed.tables)}")
-    for problem in _undeclared(feed, table):
+    for problem in [*_undeclared(feed, table), *_waiting(feed, lying)]:
         yield Finding(path, line, problem, False)
 
 
@@ -226,6 +243,15 @@ def _undeclared(feed: Feed, table: str | None) -> Iterator[str]:
             f"{len(others):,} folders in {feed.name}/ are no declared tables of the feed; their files are not read: "
             f"{first_of(others)}. All are declared with: highwater add-tables {feed.name}"
         )
+
+
+def _waiting(feed: Feed, lying: Delivered) -> Iterator[str]:
+    """Yield what to say of files that do not land as they are."""
+    odd, cut = waiting_files(feed, lying)
+    yield from odd_in_words(feed, odd)
+    yield from (cut_in_words(feed, name) for name in cut)
+    if lying.left:
+        yield left_in_words(feed, lying.left)
 
 
 def _listed(path: Path) -> list[str] | None:

@@ -15,11 +15,12 @@ from highwater.catalog.columns import FoundColumns, named_columns, what_is_wrong
 from highwater.catalog.feeds import FORMATS, Feed
 from highwater.catalog.tables import named
 from highwater.formats import readers
+from highwater.formats.compression import decompressed
 from highwater.formats.documents import NAMED_TABLE
 from highwater.formats.formats import TABLE_IN_FOLDERS
-from highwater.formats.records import CountedStream, UnreadableFile, decompressed
-from highwater.landing.landing import DeliveredFile, delivered_files
-from highwater.landing.listing import filesystem
+from highwater.formats.records import CountedStream, UnreadableFile
+from highwater.landing.landing import delivered_files
+from highwater.landing.listing import DeliveredFile, filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, printable
 from highwater.scaffold.decisions import Doubt

@@ -130,11 +130,11 @@ def test_texts_stay_what_they_are_in_jinja(text):
         (["format: dms-csv", "dialect: mysql"], "unknown setting 'dialect'; dms-csv knows: baseline, "),
         (
             ["format: csv", "role: baseline", "order: a"],
-            "unknown setting 'order'; csv knows: delimiter, epochs,",
+            "unknown setting 'order'; csv knows: delimiter, endings, epochs,",
         ),
         (["format: csv"], "csv files hold rows, not changes"),
         (["format: parquet"], "parquet files hold rows, not changes"),
-        (["format: parquet", "role: export", "null: '-'"], "unknown setting 'null'; parquet knows: epochs, format, "),
+        (["format: parquet", "role: export", "null: '-'"], "unknown setting 'null'; parquet knows: endings, epochs, "),
         (["format: dms-csv", "role: export"], "role is 'export'; it must be one of: changes, baseline"),
         (["format: dms-csv", "layout: files"], "unknown setting 'layout'; dms-csv knows: "),
         (["format: tungsten-csv", "dialect: hive", "layout: records"], "must be one of: folders, files."),

@@ -19,6 +19,7 @@ import pytest
 import strict
 from highwater.catalog.feeds import declared_feeds
 from highwater.formats import readers, records
+from highwater.formats.formats import FORMATS as FORMATS_OF_FEEDS
 from producers import LONG_AGO, TUNGSTEN, DatastreamAvro, Delimited, log_and_offset, unscaled
 from strict import Unfit
 from workshop import in_soak_but
@@ -776,6 +777,8 @@ class Corpus:
 
     def add(self, workshop, format: Format, options, name: str, content: bytes):
         """Deliver a file, unless it cannot be read as a whole: such a file would stop its batch."""
+        if FORMATS_OF_FEEDS[format.format].ends_last_line and not content.startswith(b"\x1f\x8b"):
+            content = content.removesuffix(b"\n") + b"\n" if content else content  # without one it waits
         opened = io.BytesIO(content)
         try:
             opened = opened if readers.needs_random_access(options) else records.CountedStream(opened)

@@ -1,14 +1,19 @@
 """Cutting files into records, without Spark."""
 
 import base64
+import bz2
 import gzip
 import io
 import json
+import lzma
 import math
 import random
 import re
+import tarfile
 import tracemalloc
 import uuid
+import zipfile
+import zlib
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 
@@ -17,7 +22,7 @@ import numpy
 import pyarrow
 import pyarrow.parquet
 import pytest
-from highwater.formats import readers
+from highwater.formats import compression, readers
 from highwater.formats import records as limits
 from highwater.formats.formats import FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
 from repository import FIXTURES
@@ -106,6 +111,199 @@ def test_a_gzip_file_with_any_byte_changed_is_unreadable():
         broken = content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :]
         with pytest.raises(limits.UnreadableFile):
             records(broken, "arcion-json")
+
+
+# --- compressions
+
+
+def by_arrow(codec: str, content: bytes) -> bytes:
+    packed = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(packed, codec) as stream:
+        stream.write(content)
+    return packed.getvalue().to_pybytes()
+
+
+def blocks(content: bytes, size: int) -> list[bytes]:
+    """The content in parts, each packed by snappy."""
+    parts = [content[place : place + size] for place in range(0, len(content), size)]
+    return [pyarrow.compress(part, "snappy", asbytes=True) for part in parts]
+
+
+def number(value: int) -> bytes:
+    return value.to_bytes(4, "big")
+
+
+def snappy_frames(content: bytes) -> bytes:
+    """As google/snappy's framing_format.txt has it: checksums, one frame as it is, one to be passed over."""
+    packed = compression.SNAPPY_FRAMES
+    for place in range(0, len(content), 1000):
+        part = content[place : place + 1000]
+        checksum = compression.crc32c(part)
+        masked = ((checksum >> 15 | checksum << 17 & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF
+        kind, data = (b"\x00", *blocks(part, 1000)) if place else (b"\x01", part)
+        packed += kind + (len(data) + 4).to_bytes(3, "little") + masked.to_bytes(4, "little") + data
+    return packed + b"\xfe\x03\x00\x00pad"
+
+
+def snappy_of_java(content: bytes) -> bytes:
+    header = compression.SNAPPY_STREAM + number(1) * 2
+    return header + b"".join(number(len(block)) + block for block in blocks(content, 1000))
+
+
+def snappy_of_hadoop(content: bytes) -> bytes:
+    """Blocks of 2,000 bytes, each in parts of 1,500."""
+    packed = b""
+    for place in range(0, len(content), 2000):
+        whole = content[place : place + 2000]
+        packed += number(len(whole)) + b"".join(number(len(block)) + block for block in blocks(whole, 1500))
+    return packed
+
+
+SKIPPED = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"pzst"
+PACKERS = {
+    "gzip": lambda content: gzip.compress(content, mtime=0),
+    "zstd": lambda content: by_arrow("zstd", content),
+    "bzip2": bz2.compress,
+    "lz4": lambda content: by_arrow("lz4", content),
+    "snappy in frames": snappy_frames,
+    "snappy of Java": snappy_of_java,
+    "snappy of Hadoop": snappy_of_hadoop,
+    "pzstd": lambda content: SKIPPED + by_arrow("zstd", content) + SKIPPED,
+    "two of zstd": lambda content: by_arrow("zstd", content[:70]) + by_arrow("zstd", content[70:]),
+    "gzip in gzip": lambda content: gzip.compress(gzip.compress(content)),
+    "zstd in gzip": lambda content: gzip.compress(by_arrow("zstd", content)),
+}
+PACKED_LINES = b"".join(b'{"id":%d,"v":"%d"}\n' % (key, key * key) for key in range(500))
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+@pytest.mark.parametrize("block", [7, 1024 * 1024])
+def test_what_is_packed_is_read_by_its_content(kind, block, monkeypatch):
+    monkeypatch.setattr(limits, "BLOCK_BYTES", block)
+    packed = PACKERS[kind](PACKED_LINES)
+    assert [row["record"] for row in records(packed)] == PACKED_LINES.splitlines()
+    assert len(records(PACKERS[kind](b'"1","x"\n' * 900), "dms-csv")) == 900
+    assert compression.is_packed(packed[: compression.HEAD_BYTES]) and not compression.is_packed(PACKED_LINES[:512])
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_what_is_packed_and_was_cut_is_unreadable(kind):
+    packed = PACKERS[kind](PACKED_LINES)
+    for place in [*range(24, len(packed) - 16, 97), len(packed) - 20]:
+        try:
+            found = [row["record"] for row in records(packed[:place])]
+        except limits.UnreadableFile:
+            continue
+        # between two frames nothing tells that there was more
+        assert kind in ("two of zstd", "snappy in frames") and found == PACKED_LINES.splitlines()[: len(found)]
+
+
+def test_a_snappy_frame_with_any_byte_changed_is_unreadable():
+    packed = snappy_frames(PACKED_LINES[:3000])
+    for place in range(len(compression.SNAPPY_FRAMES) + 4, len(packed) - 7, 7):
+        broken = packed[:place] + bytes([packed[place] ^ 0x55]) + packed[place + 1 :]
+        with pytest.raises(limits.UnreadableFile):
+            assert records(broken)[0]["problem"] is not None
+
+
+def test_the_checksum_of_castagnoli():
+    assert compression.crc32c(b"123456789") == 0xE3069283 and compression.crc32c(b"") == 0
+    assert compression.crc32c(bytes(32)) == 0x8A9136AA and compression.crc32c(b"\xff" * 32) == 0x62A8AB43  # RFC 3720
+
+
+def archive(**flags) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as opened:
+        opened.writestr(flags.pop("name", "a.csv"), "1,2\n")
+    content = bytearray(packed.getvalue())
+    content[6] |= flags.pop("flag", 0)
+    return bytes(content)
+
+
+def tarred() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as opened:
+        opened.addfile(tarfile.TarInfo("a.csv"), None)
+    return packed.getvalue()
+
+
+FOREIGN = {
+    "a ZIP archive: unpack it": archive(),
+    "an encrypted ZIP archive: decrypt": archive(flag=1),
+    "an Excel workbook (.xlsx): save its sheet as CSV": archive(name="[Content_Types].xml"),
+    "xz: unpack it": lzma.compress(b"1,2\n"),
+    "a 7z archive": b"7z\xbc\xaf\x27\x1c\x00\x04",
+    "a tar archive": tarred(),
+    "a tar archive: unpack": gzip.compress(tarred()),
+    "a PDF document": b"%PDF-1.7\n",
+    "a file that PGP encrypted": b"-----BEGIN PGP MESSAGE-----\n",
+    "text in UTF-16": "id,name\n1,x\n".encode("utf-16"),
+    "text in UTF-16: deliver it in UTF-8": "id,name\n1,x\n".encode("utf-16-le"),
+    "text in UTF-16: deliver": "id,name\n1,x\n".encode("utf-16-be"),
+    "text in UTF-32": "id,name\n1,x\n".encode("utf-32"),
+    "a Parquet file": b"PAR1\x15\x04\x15",
+    "an Avro file": b"Obj\x01\x04",
+    "blocks of Hadoop in LZ4 or LZO": number(1000) + number(900) + b"\xff" * 900,
+}
+
+
+@pytest.mark.parametrize("words", FOREIGN)
+@pytest.mark.parametrize("format", ["dms-csv", "csv", "debezium-json"])
+def test_what_is_no_text_is_named_by_its_first_bytes(words, format):
+    with pytest.raises(limits.UnreadableFile, match=re.escape(f"it looks like {words}")):
+        records(FOREIGN[words], format)
+
+
+@pytest.mark.parametrize(
+    "format, content, words",
+    [
+        ("parquet", gzip.compress(b"PAR1\x15"), "it is packed as a whole, and Parquet packs"),
+        ("parquet", archive(), "it looks like a ZIP archive"),
+        ("datastream-avro", b"PAR1\x15\x04", "it looks like a Parquet file"),
+    ],
+)
+def test_what_is_no_parquet_and_no_avro_is_named(format, content, words):
+    with pytest.raises(limits.UnreadableFile, match=words):
+        records(content, format)
+
+
+@pytest.mark.parametrize(
+    "content", [b"PK,1\n", b"BZh,1\n", b"PAR1,2\n", b"LZIP,1\n", b"(x,1\n", b"\x01\x01\n\x01\n", b"7z,1\n"]
+)
+def test_text_that_begins_like_something_else_is_text(content):
+    assert next(row["record"] for row in records(content, "dms-csv")) == content.split(b"\n")[0]
+
+
+def avro_number(value: int) -> bytes:
+    encoded, value = b"", value << 1
+    while value > 127:
+        encoded, value = encoded + bytes([value & 127 | 128]), value >> 7
+    return encoded + bytes([value])
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "snappy", "zstandard"])
+def test_avro_packed_by_any_codec(codec):
+    """Blocks as the specification has them; fastavro packs only what it has libraries for."""
+    checksum = {"snappy": lambda content: zlib.crc32(content).to_bytes(4, "big")}.get(codec, lambda _: b"")
+    pack = {
+        "null": lambda content: content,
+        "deflate": lambda content: zlib.compress(content)[2:-4],
+        "bzip2": bz2.compress,
+        "snappy": lambda content: blocks(content, len(content))[0],
+        "zstandard": lambda content: by_arrow("zstd", content),
+    }[codec]
+    schema = {"type": "record", "name": "t", "fields": [{"name": "a", "type": "string"}]}
+    content, file = b"".join(avro_number(3) + b"%03d" % key for key in range(300)), b"Obj\x01" + avro_number(2)
+    for name, value in {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec.encode()}.items():
+        file += avro_number(len(name)) + name + avro_number(len(value)) + value
+    block = pack(content) + checksum(content)
+    file += b"\x00" + b"s" * 16 + avro_number(300) + avro_number(len(block)) + block + b"s" * 16
+    assert [json.loads(row["record"])["a"] for row in records(file, "datastream-avro")] == [
+        f"{n:03}" for n in range(300)
+    ]
+    if codec == "snappy":
+        with pytest.raises(limits.UnreadableFile, match="its checksum is another"):
+            records(file[:-20] + bytes([file[-20] ^ 1]) + file[-19:], "datastream-avro")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import ReadOptions
 from highwater.landing import landing
+from highwater.landing.deliveries import skipping
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import UNPRINTABLE, printable
 
@@ -224,7 +225,7 @@ def test_hostile_names_are_listed_as_they_are_and_told_as_they_can_be_typed(feed
     files, problems = listed(feed)
     assert set(files) == {*HOSTILE, "sound.json"} and not problems
     for name in HOSTILE:
-        command = landing.skipping(f"datastream_shop/{name}")
+        command = skipping(f"datastream_shop/{name}")
         assert not UNPRINTABLE.search(command)
         words = shlex.split(command)
         assert words[:3] == ["highwater", "land", "--skip"] and words[3] == printable(f"datastream_shop/{name}")

@@ -1,11 +1,13 @@
 """Landing: every file and every record exactly once, and a clear word about the files that cannot land."""
 
+import functools
 import gzip
 import hashlib
 import io
 import os
 import shlex
 import shutil
+import subprocess
 import time
 from contextlib import contextmanager
 
@@ -172,14 +174,16 @@ def test_a_file_that_cannot_be_read_stops_its_batch_until_it_is_left_out(worksho
 
 def test_a_file_that_grows_while_it_is_read_does_not_land(workshop, monkeypatch):
     workshop.deliver(TABLE, "growing.json", b"{}\n")
-    honest = landing.delivered_files
+    honest = landing.look
 
     def listed_too_early(feed):
         from dataclasses import replace
 
-        return [replace(file, size=1) if "growing" in file.path else file for file in honest(feed)]
+        found = honest(feed)
+        files = [replace(file, size=1) if "growing" in file.path else file for file in found.files]
+        return replace(found, files=files)
 
-    monkeypatch.setattr(landing, "delivered_files", listed_too_early)
+    monkeypatch.setattr(landing, "look", listed_too_early)
     with pytest.raises(CheckError, match=r"1 bytes when it was listed and 3 when it was read"):
         workshop.land(FEED)
     monkeypatch.undo()
@@ -255,6 +259,55 @@ def test_the_folder_of_a_feed_that_has_landed_is_missed(workshop, capsys):
     assert "the folder datastream_cases/, of which files have landed, is not there any more" in capsys.readouterr().err
     _land(workshop.spark, {"datastream_cases": declared_feeds()["datastream_cases"]})
     assert "is not there any more" not in capsys.readouterr().err
+
+
+def test_what_is_not_whole_or_not_called_so_waits_and_is_named(workshop, capsys, monkeypatch):
+    """dms-csv-cut-while-downloading, the names: what each sentence says to do is done, and all lands."""
+    feed = "dms_names"
+    with declared(workshop, feed, "visits", format="dms-csv") as reading:
+        folder = workshop.landing / feed / "visits"
+        deliver = functools.partial(workshop.deliver, f"{feed}.visits")
+        for name, content in {
+            "LOAD00000001.csv": "1,a\n",
+            "_SUCCESS": "",
+            "1.csv.6E5fAbCd": "2,b and mo",
+            "2.csv": "3,c\n4,d",
+            "3.dat2": "5,e\n",
+        }.items():
+            deliver(name, content)
+
+        def land() -> tuple[list[str], str]:
+            _, waiting, failures = _land(workshop.spark, {feed: declared_feeds()[feed]})
+            assert not failures
+            return waiting, capsys.readouterr().err
+
+        waiting, said = land()
+        assert len(waiting) == 1 and waiting[0].startswith(f"{feed}/visits/2.csv is cut: it ends within a line")
+        assert f"{feed}/visits/1.csv.6E5fAbCd (aws s3 writes it)" in said and "3.dat2. Rename it to end in .csv" in said
+        assert "_SUCCESS" not in said
+        waiting, said = land()
+        assert len(waiting) == 1 and "6E5fAbCd" not in said and "3.dat2" in said
+        subprocess.run(waiting[0].partition("last line (")[2].partition(")")[0], shell=True, check=True)
+        assert land()[0] == []
+        with monkeypatch.context() as patched:  # nothing is asked, and what waits is still named
+            patched.setattr(landing, "_entries_of_files", None)
+            assert "3.dat2" in land()[1]
+        (folder / "1.csv.6E5fAbCd").rename(folder / "1.csv")
+        (folder / "1.csv").write_text("2,b and more\n")
+        (folder / "3.dat2").rename(folder / "3.csv")
+        deliver("4.dat2", "6,f\n")
+        deliver("5.dat3", "7,g\n")
+        assert "4.dat2" in land()[1]
+        assert "left out, on record" in landing.skip(workshop.spark, declared_feeds(), f"{feed}/visits/5.dat3")
+        path = workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
+        path.write_text(path.read_text().replace("format: dms-csv", "format: dms-csv\n        endings: [dat2]"))
+        assert land() == ([], "")
+        assert landing.has_all_landed(declared_feeds()[feed])
+    found = workshop.rows(f"select record from raw.{feed} where entry = 'record' order by 1")
+    assert [bytes(record) for (record,) in found] == [
+        b"1,a", b"2,b and more", b"3,c", b"4,d", b"5,e", b"6,f",
+    ]  # fmt: skip
+    assert reading.endings == ()
 
 
 def test_names_that_look_like_sql_stay_names(workshop):

@@ -222,6 +222,23 @@ WARNINGS = {
         f"{SOURCES}:2: warning: 2 folders in debezium_shop/ are no declared tables of the feed; their files are not "
         "read: items, parts. All are declared with: highwater add-tables debezium_shop",
     ),
+    "a file that is still written": (
+        lambda project: (project / "landing/debezium_shop/orders/b.json.6E5fAbCd").write_text('{"op"'),
+        f"{SOURCES}:2: warning: debezium_shop: 1 file is left alone by name: debezium_shop/orders/b.json.6E5fAbCd (aws",
+    ),
+    "a file with another name than the feed's": (
+        lambda project: (project / "landing/debezium_shop/orders/b.dat2").write_text("{}\n"),
+        f"{SOURCES}:2: warning: debezium_shop: 1 file is not read, for files of debezium-json end in .json, .jsonl, ",
+    ),
+    "a file that ends within a line": (
+        lambda project: (
+            edit("format: debezium-json\n", "format: dms-csv\n", SOURCES)(project),
+            edit("          connector: postgresql\n", "", SOURCES)(project),
+            (project / "landing/debezium_shop/orders/a.json").unlink(),
+            (project / "landing/debezium_shop/orders/b.csv").write_text("I,1,2,3,tru"),
+        ),
+        f"{SOURCES}:2: warning: debezium_shop/orders/b.csv is cut: it ends within a line, and the producer of dms-csv ",
+    ),
     "a landing folder that is not there": (
         lambda project: shutil.rmtree(project / "landing"),
         f"{SOURCES}:1: warning: the folder landing, into which feeds are delivered, is not there.",

@@ -4,10 +4,15 @@ The files are in fixtures/cases/<id>/<feed>/<table>/. One landing and one build 
 of its own.
 """
 
+import re
 from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
+from highwater.catalog.feeds import declared_feeds
+from highwater.cli import _land
+from highwater.landing import landing
+from highwater.upkeep.rebuild import rebuild_from_raw
 from repository import FIXTURES
 
 FILES = FIXTURES / "cases"
@@ -107,6 +112,9 @@ TABLES = {
             "debezium-json",
             POSTGRES,
         )
+    ],
+    "dms-csv-cut-while-downloading": [
+        ("dms_dates.seen_visits", "input/dms_dates/visits", "id:int", "note:string", "dms-csv", None)
     ],
     "dms-no-supplement": [
         ("dms_nosup.parts", "dms_nosup/parts", "id:int", strings("a", "b"), "dms-csv", {"no_supplement": "<absent>"})
@@ -229,6 +237,7 @@ ROWS = {
         (7, *[at(9999, 12, 31, 23, 59, 59, 999999)] * 2, date(9999, 12, 31)),
     ],
     "docs": [(1, "t2", "long text", "[1,2,3]", '{"a":"1"}', '["0e37df36-f698-11e6-8dd4-cb9ced3df976"]', '["x"]')],
+    "seen_visits": [(4, "jan2")],
     "parts": [(1, "a2", "b"), (2, "c", None)],
     "sayings": [(1, 'say "hi"'), (2, '"')],
     "rated": [(101, 9, Decimal("0.75")), (102, 8, Decimal("1.25")), (103, None, Decimal("2.00"))],
@@ -291,6 +300,57 @@ def test_what_is_rejected_says_what_was_found(cases, table):
     assert [line for line, _ in found] == [line for line, _ in REJECTED.get(table, [])], found
     for (_, detail), (_, words) in zip(found, REJECTED.get(table, []), strict=True):
         assert words in detail
+
+
+def test_a_file_that_was_landed_while_it_was_downloaded(cases):
+    """dms-csv-cut-while-downloading: the whole file, under its own name"""
+    left = cases.landing / "dms_dates/seen_visits/20260103-000500456.csv.6E5fAbCd"
+    whole = FILES / "dms-csv-cut-while-downloading/second/input/dms_dates/visits" / left.name.removesuffix(".6E5fAbCd")
+    left.unlink()
+    cases.deliver("dms_dates.seen_visits", whole.name, whole.read_bytes())
+    cases.land_and_run("dms_dates", "+seen_visits")
+    assert cases.rows("select id, note from seen_visits order by 1") == [
+        (4, "jan2 bis"), (5, "jan3 and more"), (6, "six"),
+    ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_what_an_earlier_version_landed_while_it_was_downloaded_is_told_and_taken_out(workshop, monkeypatch):
+    """dms-csv-cut-while-downloading, in a lake of 0.6.0: what the sentence says to do is done, letter by letter."""
+    files = FILES / "dms-csv-cut-while-downloading"
+    workshop.add_table("dms_begun.begun_visits", "id:int", "note:string", "dms-csv")
+    for file in sorted(files.glob("input/dms_dates/visits/*")):
+        workshop.deliver("dms_begun.begun_visits", file.name, file.read_bytes())
+    with monkeypatch.context() as earlier:
+        earlier.setattr(landing, "left_alone", lambda *names, **of_feed: None)
+        earlier.setattr(landing, "is_called_so", lambda *names, **of_feed: True)
+        earlier.setattr(landing, "cut_files", lambda *files: [])
+        workshop.land_and_run("dms_begun", "+begun_visits")
+    cut = workshop.landing / "dms_begun/begun_visits/20260103-000500456.csv.6E5fAbCd"
+    assert workshop.rows("select * from begun_visits where note = 'jan3 and mo'"), "as 0.6.0 had it"
+    cut.unlink()
+    whole = files / "second/input/dms_dates/visits" / cut.name.removesuffix(".6E5fAbCd")
+    workshop.deliver("dms_begun.begun_visits", whole.name, whole.read_bytes())
+    feeds = {"dms_begun": declared_feeds()["dms_begun"]}
+    _, (told,), _ = _land(workshop.spark, feeds)
+    name = f"dms_begun/begun_visits/{whole.name}"
+    assert told.startswith(f"{name} begins with all that landed before as {name}.6E5fAbCd, while it was written.")
+    assert _land(workshop.spark, feeds)[1] == [told], "until something is done about it"
+    workshop.build("+begun_visits", command="run")
+    entry, path, table = re.search(
+        r"in (\S+), as the last: (\{.*\})\. Then run: highwater rebuild (\S+) --", told
+    ).group(2, 1, 3)
+    declaration = workshop.folder / path
+    text = declaration.read_text().replace(
+        "format: dms-csv\n", f"format: dms-csv\n          epochs:\n            - {entry}\n"
+    )
+    declaration.write_text(text)
+    assert "classified again from raw" in rebuild_from_raw(workshop.spark, table)
+    assert workshop.rows("select id, note from begun_visits order by 1") == [
+        (4, "jan2 bis"), (5, "jan3 and more"), (6, "six"),
+    ]  # fmt: skip
+    feeds = {"dms_begun": declared_feeds()["dms_begun"]}
+    assert _land(workshop.spark, feeds)[1] == []
 
 
 @pytest.mark.long

@@ -10,12 +10,12 @@ from
     (
         'not_utf8',
         'The bytes of the record are no UTF-8 text',
-        'Ask the producer to deliver UTF-8; the exact bytes are in the column record'
+        'Deliver the record in UTF-8 in a file under another name; its exact bytes are in the column record'
     ),
     (
         'malformed_record',
         'The record cannot be parsed in the format of its feed',
-        'Look at the file and line; the record was cut off or something stands behind it'
+        'Look at the file and line and deliver the record whole in a file under another name'
     ),
     (
         'wrong_column_count',
@@ -25,27 +25,27 @@ from
     (
         'unknown_operation',
         'The operation is none that the format of the feed knows',
-        'Compare the operation with the documentation of the producer'
+        'Of a truncate: declare truncates: true for the table, then: highwater replay TABLE; any other changes no row'
     ),
     (
         'unreadable_sequence',
         'The order at the source is absent or is no sequence of the declared form',
-        'Declare the order of the feed as its producer writes it; rows without any order belong to a baseline'
+        'Declare the order of the feed as its producer writes it, then: highwater replay TABLE; rows without one are a baseline'
     ),
     (
         'unreadable_commit_time',
         'The commit time is no number of milliseconds',
-        'Look at the file and line'
+        'Look at the file and line and deliver the record with its time in a file under another name'
     ),
     (
         'value_does_not_fit',
         'A value does not fit the declared type of its column without loss',
-        'Widen the type of the column where it is declared or mend the source'
+        'Declare a type that holds it for the column, then: highwater rebuild TABLE --from raw'
     ),
     (
         'null_key',
         'A column of the key is NULL or absent',
-        'Check the declared key and the names of the fields in the record'
+        'Declare the key and its fields as the record has them, letter by letter, then: highwater replay TABLE'
     ),
     (
         'unknown_source',
@@ -55,11 +55,11 @@ from
     (
         'partial_image',
         'The record carries only some columns and the table expects whole rows',
-        'Declare partial_images: true for the table or let the producer send whole rows'
+        'Declare partial_images: true for the table, then: highwater rebuild TABLE --from raw; or send whole rows'
     ),
     (
         'ignored',
         'An epoch of the feed says ignore: true of the record',
-        'Nothing; to take it in after all remove the entry of epochs and use highwater replay'
+        'Nothing; to take it in after all remove the entry of epochs, then: highwater replay TABLE'
     )
         as reasons (rejection_reason, meaning, what_to_do)

@@ -1,6 +1,5 @@
 """The `highwater` command."""
 
-import contextlib
 import os
 import sys
 from datetime import datetime
@@ -11,7 +10,7 @@ import click
 from highwater.catalog.source_types import DIALECTS
 from highwater.runtime.endings import leave_with_the_sentence
 from highwater.runtime.errors import CheckError, UsageError
-from highwater.runtime.faults import doing, keep_the_terminal_clean, trouble_of_one
+from highwater.runtime.faults import doing, keep_the_terminal_clean
 from highwater.runtime.printable import ShownStream, in_shell, printable
 
 # what `highwater status` says of each
@@ -19,8 +18,30 @@ OF_EVERY_TABLE = ["table", "rows", "waiting", "pending", "read", "applied", "rej
 OF_EVERY_TABLE += ["changed_at", "landed_at"]
 
 
+class Command(click.Command):
+    """A command that works in a project; what it does it tells anywhere."""
+
+    def parse_args(self, context, args):
+        """Take the arguments of a call, inside of the project that it is about."""
+        if self.name != "init" and not (context.resilient_parsing or self._is_asked_for_help(context, args)):
+            from highwater.runtime.package import link_package
+            from highwater.runtime.project import enter_project
+
+            enter_project()
+            link_package()
+        return super().parse_args(context, args)
+
+    def _is_asked_for_help(self, context, args) -> bool:
+        if not context.help_option_names:  # of dbt, which has its own
+            return bool({"-h", "--help"} & {*args})
+        given, *_ = self.make_parser(context).parse_args([*args])
+        return bool(given.get("help"))
+
+
 class Commands(click.Group):
     """The commands; what goes wrong in one of them knows its name."""
+
+    command_class = Command
 
     def invoke(self, context):
         """Run the command of a context."""
@@ -35,15 +56,8 @@ class Commands(click.Group):
 
 @click.group("highwater", cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="highwater")
-@click.pass_context
-def commands(context):
+def commands():
     """Exact current-state tables from any change feed, on dbt, Spark and Delta Lake."""
-    from highwater.runtime.package import link_package
-    from highwater.runtime.project import enter_project
-
-    if context.invoked_subcommand != "init":
-        enter_project()
-        link_package()
 
 
 @commands.command()
@@ -84,88 +98,12 @@ def _feeds(names: tuple[str, ...]):
     return {name: feed for name, feed in feeds.items() if not names or name in names}
 
 
-def _land(spark, feeds) -> tuple[dict[str, tuple[int, int]], list[str], list[str]]:
-    """Land the feeds, each with its summary line; a feed that fails does not keep the others from landing.
-
-    Returns: number and time of the newest batch of each feed, what to do about files that have changed or were cut, and
-        what kept feeds from landing.
-    Raises: what leaves nothing that the others could do either: Java has ended, or a disk is full.
-    """
-    from highwater.catalog.tables import named
-    from highwater.formats.formats import FORMATS
-    from highwater.landing.deliveries import is_delivered_to, nothing_landed
-    from highwater.landing.landing import land_all
-
-    failures, newest, changed, idle, empty = [], {}, [], [], []
-    with contextlib.closing(land_all(spark, feeds.values())) as landings:
-        for feed, landed in landings:
-            if isinstance(landed, Exception):
-                failures.append(trouble_of_one(landed))
-                click.echo(f"{feed.name}: failed")
-                continue
-            newest[feed.name] = landed.newest
-            changed += _tell_landed(feed, landed)
-            if FORMATS[feed.format].is_delivered and not landed.files:
-                is_empty = is_delivered_to(feed) and not any(landed.newest) and not landed.gone_back
-                (empty if is_empty else idle).append(feed)
-    if idle:
-        click.echo(f"{named([feed.name for feed in idle])}: nothing new")
-    if empty:
-        click.echo(f"{named([feed.name for feed in empty])}: no file has landed yet; {nothing_landed(empty)}")
-    return newest, changed, failures
-
-
-def _tell_landed(feed, landed) -> list[str]:
-    """Print what became of a feed; return what to do about its files that have changed, or were cut."""
-    from highwater.landing.deliveries import (
-        begun_in_words,
-        cut_in_words,
-        declaring_another,
-        left_in_words,
-        odd_in_words,
-        undeclared,
-    )
-    from highwater.landing.landing import changed_file
-    from highwater.scaffold.found_columns import several_tables
-
-    if landed.files:
-        click.echo(str(landed))
-    if landed.is_gone:
-        click.echo(f"warning: the folder {feed.name}/, of which files have landed, is not there any more", err=True)
-    if landed.gone_back:
-        click.echo(f"warning: {landed.gone_back}", err=True)
-    changed = [changed_file(feed, file) for file in landed.changed]
-    changed += [cut_in_words(feed, file) for file in landed.cut]
-    changed += [begun_in_words(feed, *names) for names in landed.begun]
-    for what_to_do in changed:
-        click.echo(f"warning: {what_to_do}", err=True)
-    for odd in odd_in_words(feed, landed.odd):
-        click.echo(f"warning: {odd}", err=True)
-    if landed.left:
-        click.echo(f"warning: {left_in_words(feed, landed.left)}", err=True)
-    for folder in landed.undeclared:
-        click.echo(f"warning: {undeclared(feed, folder)}", err=True)
-    for several in several_tables(feed, landed.tables):
-        click.echo(f"warning: {several}", err=True)
-    for name, (table, first) in landed.second.items():
-        click.echo(
-            f"warning: {feed.name}: records of the table {_in_words(table)} are in unassigned_records, for "
-            f"{_in_words(first)} has its name. Declare it with: {declaring_another(feed, name)}",
-            err=True,
-        )
-    return changed
-
-
-def _in_words(table) -> str:
-    schema, name = table
-    return f"{name!r} of the schema {schema!r}" if schema else repr(name)
-
-
 @commands.command()
 @click.argument("feeds", nargs=-1)
 @click.option("--skip", metavar="FILE", help="Leave this delivered file out, on record.")
 def land(feeds, skip):
     """Read new files of the declared feeds (or of FEEDS) into raw.<feed>, every file exactly once."""
+    from highwater.builds.told_landing import land_and_tell
     from highwater.landing import landing
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
@@ -176,7 +114,7 @@ def land(feeds, skip):
         if skip:
             click.echo(landing.skip(session(), declared, skip))
         else:
-            *_, failures = _land(session(), declared)
+            failures = land_and_tell(session(), declared).failures
             if failures:
                 raise CheckError("\n".join(failures))
 
@@ -191,125 +129,22 @@ def build(hold, verbose, arguments):
     ARGUMENTS are for example `--select +orders+`; `highwater dbt build --help` lists them. The ledger, and the lists of
     what was rejected, are built with every --select.
 
-    When nothing in the project has changed since the last build that succeeded, only tables for which something has
-    landed are built, with what is made of them; when nothing has landed, dbt is not started. `highwater dbt build`
-    builds everything in any case.
+    When nothing in the project has changed since the last build, only tables for which something has landed, or of
+    which something failed, are built, with what is made of them; when there are none, dbt is not started. `highwater
+    dbt build` builds everything in any case.
     """
-    import time
+    from highwater.builds.build import build as build_tables
 
-    from highwater.builds import account, last_build, publish, rejections
-    from highwater.catalog.entities import logged_tables
-    from highwater.catalog.tables import gather_anew, named
-    from highwater.landing.deliveries import all_empty
-    from highwater.landing.landing import require_landing_folder
-    from highwater.runtime.project import lease
-    from highwater.scaffold.new_fields import add_new_fields
-    from highwater.spark import dbt, progress, untold
-    from highwater.spark.spark import session
-
-    declared = _feeds(())
-    require_landing_folder(declared.values())
-    rejections.check_thresholds()
-    began = time.monotonic()
-    with lease("highwater build"):
-        if told := last_build.what_the_first_does(len(logged_tables())):
-            click.echo(told)
-        newest, changed, undecided = _land(session(keeps_classes=True), declared)
-        told_at_end = [] if undecided else [f"\n{words}" for words in all_empty([*declared.values()], newest)]
-        for failure in undecided:  # told at the end too, behind what dbt says
-            click.echo(f"warning: {failure}", err=True)
-        undecided += changed
-        add_new_fields(session())
-        dbt.set_defaults()
-        mark, last = last_build.fingerprint(list(arguments)), last_build.remembered()
-        if told := last_build.other_version(last):
-            click.echo(f"{told[0].upper()}{told[1:]}.")
-            last = last | {"fingerprint": None}
-        older = last_build.gone_back(last)
-        if older:
-            click.echo(f"warning: {older}.", err=True)
-            gather_anew(session())
-        is_same = last.get("fingerprint") == mark and not older and last_build.has_all_tables(last)
-        found = last_build.news(session(), declared, last, newest) if is_same else None
-        if found == {}:
-            click.echo(
-                f"Nothing has landed and nothing in the project has changed since the build of {last['at']} UTC; "
-                "dbt has nothing to do. To run it all the same: highwater dbt build"
-            )
-            click.echo("\n".join(["", last["summary"], *told_at_end]))
-            if undecided:
-                raise CheckError("\n".join(undecided))
-            return
-        last_build.forget()
-        dbt.begin(is_same, tells_rejected=True)
-        with contextlib.nullcontext() if verbose else progress.shown(entity for entity, _ in logged_tables()):
-            if hold:
-                status, withheld = publish.build_held(session(), list(arguments))
-            else:
-                selected = last_build.selection(found) if found is not None and not arguments else []
-                if selected:
-                    click.echo(_what_is_built(declared, found))
-                given = last_build.with_operations(list(arguments)) or dbt.checks_of_data_only()
-                status, withheld = dbt.run(["build", *selected, *given]), []
-        rejected, troubles = (
-            rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if status < 2 else ([], [])
-        )
-        is_told = status < 2 and not troubles
-        troubles += rejections.troubles_of_connectors(rejected)
-        troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
-        if status or withheld:
-            for line in [*(f"{r.entity}: {line}" for r in rejected for line in rejections.lines_of(r)), *troubles]:
-                click.echo(line, err=True)
-            if is_told:
-                untold.told("rejected")
-            click.echo(f"The build took {time.monotonic() - began:.0f} s.")
-            if withheld:
-                raise CheckError("\n".join(withheld))
-            sys.exit(status)
-        words, unasked, counts, accounted = last_build.summary(
-            session(), rejected, last if is_same else None, dbt.pending, bool(dbt.recorded)
-        )
-        news = [account.since_the_last(account.remembered(), accounted, counts), rejections.why_no_trouble(rejected)]
-        if dbt.waiting:
-            news.append(f"Records of {named([*dbt.waiting])} wait for a declaration and are in no count; see below.")
-        news = ["", *filter(None, news)] if any(news) else []
-        click.echo("\n".join([*news, "", words, *told_at_end, "", f"The build took {time.monotonic() - began:.0f} s."]))
-        account.remember(accounted, counts)
-        if is_told:
-            untold.told("rejected")
-        undecided += [*dbt.waiting.values(), *troubles, *unasked]
-        if undecided:
-            raise CheckError("\n".join(undecided))
-        if not arguments:  # every test has passed
-            untold.told("fields")
-        last_build.remember(mark, newest, words, counts)
-
-
-def _what_is_built(feeds, news: dict[str, list[str]]) -> str:
-    every, some = sum(len(feed.tables) for feed in feeds.values()), sum(map(len, news.values()))
-    return (
-        f"Something has landed for {some:,} of {every:,} declared tables; the others stay as the last build left them. "
-        "To build everything: highwater dbt build"
-    )
+    sys.exit(build_tables(list(arguments), is_held=hold, is_verbose=verbose))
 
 
 @commands.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def dbt_command(arguments):
     """Run any dbt command in the project's environment."""
-    from highwater.builds import last_build
-    from highwater.runtime.project import lease
-    from highwater.spark import dbt
-    from highwater.spark.spark import session
+    from highwater.builds.build import run_dbt
 
-    command = next((word for word in arguments if not word.startswith("-")), "")
-    if not command or command in dbt.WITHOUT_SPARK or {"-h", "--help"} & set(arguments):
-        sys.exit(dbt.run(list(arguments)))
-    with lease(f"highwater dbt {command}"):
-        session()
-        last_build.forget()
-        status = dbt.run(list(arguments))
-    sys.exit(status)
+    sys.exit(run_dbt(list(arguments)))
 
 
 @commands.command()
@@ -344,7 +179,7 @@ def rebuild(table, origin):
 
     with lease("highwater rebuild"):
         if origin == "raw":
-            last_build.forget()
+            last_build.take_again(last_build.remembered(), [f"+{table}_changes+"])
         click.echo((rebuild_from_raw if origin == "raw" else rebuild_table)(session(), table))
 
 
@@ -719,16 +554,16 @@ def add_tables_command(feed, ddl, dialect, form, settings):
 
 
 @commands.command("check")
-@click.argument("table", required=False)
-def check_command(table):
-    """Say what is wrong with the declarations of all tables, or of TABLE, beside the newest delivered files.
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+def check_command(tables):
+    """Say what is wrong with the declarations of all tables, or of TABLES, beside the newest delivered files.
 
     It starts no Spark. A finding is a line: file, line, what is wrong and what to do. Warnings do not fail.
     """
     from highwater.catalog.tables import named
     from highwater.scaffold.check import check
 
-    checked = check(table)
+    checked = check(*tables)
     for line in [*map(str, checked.findings), *checked.compared_with()]:
         click.echo(line)
     if errors := sum(finding.is_error for finding in checked.findings):

@@ -121,6 +121,16 @@ def _run(arguments: list[str]) -> tuple[int, str]:
         with fleet.statements_seen() as seen:
             code, shown = _run(arguments[1:])
         return code, json.dumps(seen) if code == 0 else shown
+    if arguments[0] == "outcomes":
+        from highwater.spark import dbt
+
+        outcomes, left_of = {}, dbt.left_of
+        dbt.left_of = lambda runs: outcomes.update({r.node.name: str(r.status) for r in runs}) or left_of(runs)
+        try:
+            code, shown = _run(arguments[1:])
+        finally:
+            dbt.left_of = left_of
+        return code, json.dumps([shown, outcomes])
     with open(os.environ["HIGHWATER_SHOWN"], "w+") as shown:
         for number in (1, 2):
             os.dup2(shown.fileno(), number)

@@ -12,7 +12,7 @@ records as (
 
 parsed as (
 
-    {{ highwater.exported_records('records', source.feed) }}
+    {{ highwater.exported_records('records', source.feed, entity, is_export=true) }}
 
 ),
 

@@ -54,6 +54,8 @@ def since_the_last(before: Mapping, account: Mapping[str, int], tables: Iterable
         before: what `remembered` has returned. account: the one of now. tables: of which it is.
     """
     was = before.get("account", {})
+    if not (was and account):
+        return None
     news = {name: count - was.get(name, 0) for name, count in account.items()}
     # counted anew since, the ledger was restored, or a table was removed
     if was.keys() != account.keys() or min(news.values()) < 0 or not {*before["tables"]} <= {*tables}:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
@@ -19,6 +18,7 @@ from highwater.landing.landings import Landing
 from highwater.runtime.package import is_the_project, package
 from highwater.runtime.printable import counted as number_of
 from highwater.runtime.project import lake, read_state, utc_now, write_whole
+from highwater.spark.dbt import source_selector
 from highwater.spark.lake_tables import folders_of_tables, newest_commit_in
 
 NEWER = """
@@ -34,20 +34,25 @@ NEWER = """
 
 NOTHING_NEWER = dict.fromkeys(["read", "tied", *VERDICTS], 0)
 RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
+# not of 0.6.0, which recorded builds that succeeded alone
+RECORDED |= {"left": list, "selections": dict}
 SELECTING = ("--select", "-s", "--models", "--model", "-m")
+# as dbt calls what these, and those that leave something out, give
+SELECTIONS = {"select", "exclude", "selector", "resource_types", "exclude_resource_types"}
 OPERATIONS = ["ledger", "unassigned_records", "rejection_reasons", *sorted(LISTS)]
 INPUTS = ["dbt_project.yml", "conf", "macros", "models", "profiles", "seeds", "snapshots", "tests"]
 
 
-def fingerprint(arguments: list[str]) -> str:
-    """Return a hash of everything that a build depends on, beside what has landed.
+def fingerprint(arguments: Mapping) -> str:
+    """Return a hash of everything that a build depends on, beside what has landed and what is selected.
 
     Arguments:
-        arguments: those of dbt.
+        arguments: those of dbt that select nothing; see split.
     """
     digest = hashlib.sha256()
     versions = [version(package) for package in ("pyspark", "dbt-core", "dbt-spark")]
-    digest.update(json.dumps([arguments, versions, os.environ.get("HIGHWATER_DBT_EXPECTATIONS")]).encode())
+    given = [arguments, versions, os.environ.get("HIGHWATER_DBT_EXPECTATIONS")]
+    digest.update(json.dumps(given, sort_keys=True, default=str).encode())
     for name in INPUTS if is_the_project() else [*INPUTS, package().resolve()]:
         paths = [Path(name)] if Path(name).is_file() else sorted(Path(name).glob("**/*"))
         for path in paths:
@@ -57,21 +62,66 @@ def fingerprint(arguments: list[str]) -> str:
     return digest.hexdigest()
 
 
+def split(command: str, arguments: list[str]) -> tuple[dict, dict]:
+    """Return what arguments of dbt select, and the others, each by the name that dbt has for it.
+
+    What dbt does not understand is no selection; it refuses it itself.
+
+    Arguments:
+        command: of dbt. arguments: as typed behind it.
+    """
+    import click
+    from dbt.cli.main import cli
+
+    try:
+        context = cli.commands[command].make_context(command, [*arguments])
+    except click.ClickException:
+        return {}, {"arguments": arguments}
+    typed = click.core.ParameterSource.COMMANDLINE
+    given = {name: value for name, value in context.params.items() if context.get_parameter_source(name) == typed}
+    chosen = {name: value for name, value in given.items() if name in SELECTIONS}
+    return chosen, {name: value for name, value in given.items() if name not in SELECTIONS}
+
+
 def remembered() -> dict:
-    """Return the record of the last build that succeeded; an empty one where there is none, or none that is whole."""
-    record = read_state(lake() / "last_build.json")
+    """Return the record of the last build; an empty one where there is none, or none that is whole.
+
+    All that the project makes is in the lake as of the record's `landings`, but for what it names as `left`.
+    """
+    record = {"left": [], "selections": {}} | read_state(lake() / "last_build.json")
     return record if all(isinstance(record.get(name), kind) for name, kind in RECORDED.items()) else {}
 
 
-def remember(mark: str, landings: dict[str, Landing], summary: str, counts: dict[str, dict]) -> None:
-    """Record a build that succeeded.
+def remember(
+    mark: str,
+    landings: dict[str, Landing],
+    summary: str,
+    counts: dict[str, dict],
+    left: Iterable[str] = (),
+    selections: Mapping[str, dict] | None = None,
+) -> None:
+    """Record a build that came to its end.
 
     Arguments:
         mark: see fingerprint. landings: by feed, number and time of what landed last: a raw table that went back gives
-            a number again, and never with its time. summary, counts: see summary.
+            a number again, and never with its time. summary, counts: see summary. left: what it did not build, or what
+            failed a test, as dbt selects it. selections: by selection, the landings that a build of it came to.
     """
-    values = (mark, utc_now(), summary, landings, _versions(), counts)
-    record = dict(zip(RECORDED, values, strict=True)) | {"by": version("highwater")}
+    values = (mark, utc_now(), summary, landings, _versions(), counts, sorted(left), selections or {})
+    _write(dict(zip(RECORDED, values, strict=True)) | {"by": version("highwater")})
+
+
+def take_again(record: dict, left: Iterable[str]) -> None:
+    """Let the next build take these too; what a record says beside it stays. Without a record it takes everything.
+
+    Arguments:
+        record: see remembered. left: as dbt selects it.
+    """
+    if record:
+        _write(record | {"left": sorted({*record["left"], *left})})
+
+
+def _write(record: dict) -> None:
     write_whole(lake() / "last_build.json", json.dumps(record))
 
 
@@ -108,19 +158,14 @@ def news(spark, feeds: dict[str, Feed], record: dict, landings: dict[str, Landin
     return found
 
 
-def selection(tables: dict[str, list[str]]) -> list[str]:
+def selection(tables: dict[str, list[str]], left: Iterable[str] = ()) -> list[str]:
     """Return what dbt is to select: some tables, all that is made of them, and the records that no table has.
 
     Arguments:
-        tables: by feed, as dbt names them.
+        tables: by feed, as dbt names them. left: what the last build has left, as dbt selects it.
     """
-    # in dbt's words a dot and the marks of a pattern are no part of a name
-    sources = [
-        f"source:{feed}.{table}+" if re.fullmatch(r"\w+", table) else f"source:{feed}+"
-        for feed, names in tables.items()
-        for table in names
-    ]
-    return ["--select", *dict.fromkeys(sources), "unassigned_records"]
+    sources = [source_selector(feed, table) for feed, names in tables.items() for table in names]
+    return [*dict.fromkeys([*sources, *left, "unassigned_records"])]
 
 
 def with_operations(arguments: list[str]) -> list[str]:
@@ -160,7 +205,7 @@ def gone_back(record: dict) -> str | None:
 
 
 def forget() -> None:
-    """Remove the record: a build is under way, or something else changed the tables."""
+    """Remove the record: a build of everything is under way, or something else changed the tables."""
     (lake() / "last_build.json").unlink(missing_ok=True)
 
 

@@ -300,11 +300,13 @@ def _header(cut: Cut) -> list[str]:
     rows = cut.rows
     if len(rows.lines) and not any(line < rows.lines[0] for line, *_ in cut.malformed):
         names = rows.values[: rows.counts[0]].to_pylist()
-        if all(names) and all(map(_is_utf8, names)):
+        # pandas and R write the numbers of rows first, under no name
+        names = [b"", *names[1:]] if len(names) > 1 and not names[0] else names
+        if all(names[1:]) and all(map(_is_utf8, names)) and (names[0] or len(names) > 1):
             if len(set(names)) < len(names):
                 raise UnreadableFile("its header names a column twice")
             return [name.decode() for name in names]
-    raise UnreadableFile("its first line is no header of column names")
+    raise UnreadableFile("its first line is no header of column names, so it has to be delivered with one")
 
 
 def _batch(cut: Cut, line: int, header: list[str] | None) -> pyarrow.RecordBatch:

@@ -131,7 +131,7 @@ FORMATS = {
     "datastream-json": Format(settings=_JSON | {"order"}, macro="datastream_changes"),
     "csv": Format(
         roles=("baseline", "export"),
-        settings=frozenset(("epochs", "positions", "delimiter", "escape", "null")),
+        settings=frozenset(("epochs", "positions", "delimiter", "escape", "null", "rfc4180")),
         dialect=Dialect(null="", header=True),
         macro="exported_changes",
     ),

@@ -34,7 +34,13 @@ def what_is_next(feed: Feed, tables: list[str]) -> str:
     """Return what to do when these tables of a feed have been declared."""
     if not FORMATS[feed.format].is_delivered:
         return f"Now: highwater extract {feed.name}.{tables[0] if len(tables) == 1 else 'TABLE'} --enable"
-    return f"Now deliver {where_files_go(feed, tables)} and run: highwater build"
+    beside = ""
+    if feed.role == "export":
+        beside = (
+            f", name each in _exports.yml beside it with where the source stood (`{tables[0]}-1.csv: {{position: "
+            "unknown}` where nobody knows)"
+        )
+    return f"Now deliver {where_files_go(feed, tables)}{beside} and run: highwater build"
 
 
 def where_files_go(feed: Feed, tables: list[str]) -> str:

@@ -291,7 +291,7 @@ def _export_positions(feed: Feed, folders: list[str], files: list[Found]) -> dic
     if system.get_file_info(path).type != fs.FileType.File:
         raise UsageError(
             f"{path} is missing. It says at which position of the source each export was taken, "
-            f'for example `{files[0].below}: {{position: "..."}}`.'
+            f"for example `{files[0].below}: {{position: unknown}}`, or a position as the feed of the changes has it."
         )
     with system.open_input_stream(path) as stream:
         declared = _entries_of_exports(path, stream.read())

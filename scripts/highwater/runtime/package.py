@@ -115,6 +115,7 @@ def link_package() -> None:
             f"Remove it: rm -r {LINK}"
         )
     LINK.parent.mkdir(exist_ok=True)
-    beside = LINK.with_name(f".{NAME}.{os.getpid()}")
+    # not in its folder: dbt would take what a kill leaves there for a second package
+    beside = Path(f".{NAME}.{os.getpid()}")
     beside.symlink_to(BROUGHT)
     os.replace(beside, LINK)

@@ -1,5 +1,6 @@
 """Write a table: its declaration, and the models of its layers: staging, changes, merged, mart."""
 
+import os
 import re
 from pathlib import Path
 
@@ -31,7 +32,11 @@ def logged_tables_text() -> str:
 
 def write_logged_tables() -> Path:
     """Write the list of change logs that ledger, rejected_changes and sequence_ties read."""
-    return _write(list_of_tables(), logged_tables_text())
+    path = list_of_tables()
+    if not path.exists():
+        # dbt reads only files anew that changed, and not those whose macro of a package this one now replaces
+        (Path(os.environ.get("DBT_TARGET_PATH", "target")) / "partial_parse.msgpack").unlink(missing_ok=True)
+    return _write(path, logged_tables_text())
 
 
 def list_of_tables() -> Path:

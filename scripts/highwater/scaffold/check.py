@@ -14,6 +14,7 @@ from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, 
 from highwater.catalog.models import calls_of, models, value_returned_in
 from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import described_models, named, value_of
+from highwater.formats.formats import CHOICES
 from highwater.landing.deliveries import (
     cut_in_words,
     left_in_words,
@@ -115,31 +116,31 @@ class Checked:
         return lines
 
 
-def check(table: str | None = None) -> Checked:
-    """Return what is wrong with the declarations of all tables, or of one.
+def check(*chosen: str) -> Checked:
+    """Return what is wrong with the declarations of all tables, or of some.
 
     Arguments:
-        table: the name of a table; None: all, and the list of tables too.
+        chosen: the names of tables; none: all, and the list of tables too.
     Raises: UsageError when a feed or a file of YAML cannot be read, or there is no such table.
     """
     feeds, found = declared_feeds(), Checked()
-    if table:
+    for table in chosen:
         known_table(table)
     written, described = models().keys(), described_models().keys()
     tests = {path.stem for path in (package() / "tests/generic").glob("*.sql")}
     tables, findings, of_check = logged_tables(), [], set()
-    told = _told([source for entity, sources in tables if table in (None, entity) for source in sources], feeds)
+    checked = [(entity, sources) for entity, sources in tables if not chosen or entity in chosen]
+    told = _told([source for _, sources in checked for source in sources], feeds)
     project = _Project(feeds, told, [entity for entity, _ in tables], written, written - described, tests)
-    for entity, sources in tables:
-        if table in (None, entity):
-            findings += _check_table(entity, sources, project, found.compared)
-            of_check |= {feed for feed, _ in sources if feed in feeds}
-    of_tables = [feed for name, feed in feeds.items() if table is None or name in of_check]
+    for entity, sources in checked:
+        findings += _check_table(entity, sources, project, found.compared)
+        of_check |= {feed for feed, _ in sources if feed in feeds}
+    of_tables = [feed for name, feed in feeds.items() if not chosen or name in of_check]
     lying = {feed.name: _lying(feed) for feed in of_tables}
     for feed in of_tables:
-        findings += _check_feed(feed, project, table, lying[feed.name])
+        findings += _check_feed(feed, project, not chosen, lying[feed.name])
     findings += _check_folder(of_tables)
-    if table is None:
+    if not chosen:
         findings += [*_check_groups(project), *_check_list_of_logs()]
     found.findings = [*{(str(each)): each for each in findings}.values()]
     found.waiting = [feeds[name] for name in sorted(of_check) if not has_all_landed(feeds[name], lying[name])]
@@ -203,7 +204,7 @@ def _check_groups(project: _Project) -> Iterator[Finding]:
                 yield Finding(path, 1, f"{said}{did_you_mean(entity, project.entities)}")
 
 
-def _check_feed(feed: Feed, project: _Project, table: str | None, lying: Delivered) -> Iterator[Finding]:
+def _check_feed(feed: Feed, project: _Project, is_whole: bool, lying: Delivered) -> Iterator[Finding]:
     """Look at the declaration of a feed, and at the folders that are delivered for it."""
     path = sources_file(feed.name)
     document = yaml.compose(path.read_text(), FAST_LOADER)
@@ -218,7 +219,7 @@ def _check_feed(feed: Feed, project: _Project, table: str | None, lying: Deliver
             said = f"an epoch is of the table {epoch['table']!r}, which the feed does not have."
             at = epoch.get("__line__", line)
             yield Finding(path, at, f"{feed.name}: {said}{did_you_mean(str(epoch['table']), feed.tables)}")
-    for problem in [*_undeclared(feed, table), *_waiting(feed, lying)]:
+    for problem in [*_undeclared(feed, is_whole), *_waiting(feed, lying)]:
         yield Finding(path, line, problem, False)
 
 
@@ -230,15 +231,15 @@ def _check_folder(feeds: list[Feed]) -> Iterator[Finding]:
         yield Finding(sources_file(delivered[0].name), 1, f"{problem} HIGHWATER_LANDING says where it is.", False)
 
 
-def _undeclared(feed: Feed, table: str | None) -> Iterator[str]:
-    """Yield what to say of delivered folders that are no table's; of one table, of those that may be meant for it."""
+def _undeclared(feed: Feed, is_whole: bool) -> Iterator[str]:
+    """Yield what to say of delivered folders that are no table's; of some tables, of those alone that may be meant."""
     folders = undeclared_folders(feed)
     alike = [folder for folder in folders if tables_called_like(feed, folder)]
     yield from (undeclared(feed, folder) for folder in alike)
     others = [folder for folder in folders if folder not in alike]
-    if len(others) == 1 and not table:
+    if len(others) == 1 and is_whole:
         yield undeclared(feed, others[0])
-    elif others and not table:
+    elif others and is_whole:
         yield (
             f"{len(others):,} folders in {feed.name}/ are no declared tables of the feed; their files are not read: "
             f"{first_of(others)}. All are declared with: highwater add-tables {feed.name}"
@@ -443,6 +444,8 @@ class _Files:
             if count * 2 > values.total() and ALIKE.get(said, said) != ALIKE.get(declared, declared):
                 records = f"{count:,} of {counted(values.total(), 'record')} of {self.feed.name}"
                 do = f"write `{name}: {said}` into {sources_file(self.feed.name)}"
+                if said not in CHOICES[name]:
+                    do = f"no feed can declare that; {name} may be: {', '.join(CHOICES[name])}. Do not deliver them"
                 yield f"the {name} of {records} is {said}, and the feed declares {declared}; {do}"
 
     def _broken(self) -> Iterator[Finding]:

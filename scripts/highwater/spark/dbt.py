@@ -5,6 +5,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -18,6 +20,13 @@ from highwater.spark import progress, untold
 from highwater.spark.spark import session
 
 WITHOUT_SPARK = {"parse", "ls", "list", "deps", "clean"}
+# what reads tables and makes none
+READING = {"test", "docs", "source", "show", "compile", "debug"}
+BUILDING = {"build", "run", "seed", "snapshot"}
+DONE = {"success", "pass", "warn", "no-op"}
+TESTS = {"test", "unit_test"}
+MADE = {"model", "seed", "snapshot"}
+A_NAME = re.compile(r"\w+(\.\w+)*", re.ASCII)
 
 # Unit tests and tests of macros are about the project; `make test` runs them, and they cost seconds in every build.
 WITHOUT_UNIT_TESTS = ["--exclude-resource-types", "unit_test"]
@@ -33,6 +42,8 @@ telling: list[str] = []
 pending: dict[str, int] = {}
 # whether the ledger has been built behind the logs
 recorded: list[str] = []
+# whether the invocation that is under way has run a model or a test
+begun: list[str] = []
 
 
 def without_tests_of_macros() -> list[str]:
@@ -69,6 +80,8 @@ def hear(event) -> None:
     """
     if event.info.name == "MainReportVersion":
         _shorten_what_is_printed()
+    if event.info.name == "LogStartLine":
+        begun.append(event.data.node_info.node_name)
     if progress.current():
         progress.current().hear(event)
     said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) waits: ", event.data.msg)
@@ -133,19 +146,87 @@ def set_defaults() -> None:
         os.environ["HIGHWATER_DBT_EXPECTATIONS"] = "installed"
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What an invocation of dbt came to.
+
+    Attributes:
+        status: 0 done, 1 a model or test failed, 2 dbt could not do it and has said so. left: what it has left to be
+            built, as dbt selects it; None: that cannot be told. failed: the names of the models and tests that failed.
+        has_begun: whether it has run any of them.
+    """
+
+    status: int
+    left: list[str] | None
+    failed: tuple[str, ...] = ()
+    has_begun: bool = True
+
+
+def source_selector(feed: str, table: str) -> str:
+    """Return what selects all that is made of a table of a feed, as dbt names it."""
+    # in dbt's words a dot and the marks of a pattern are no part of a name
+    return f"source:{feed}.{table}+" if re.fullmatch(r"\w+", table) else f"source:{feed}+"
+
+
+def left_of(runs: Iterable) -> list[str] | None:
+    """Return what is left to be built after an invocation of dbt, as dbt selects it; None: that cannot be told.
+
+    It is what failed and what was skipped for that, with what depends on them. A test that failed leaves the model
+    that it is declared for, or those that it reads: what is behind them was not built.
+
+    Arguments:
+        runs: dbt's results, one a node.
+    """
+    selectors = {}
+    for run in runs:
+        if str(run.status) in DONE:
+            continue
+        node = run.node
+        kind = str(node.resource_type)
+        if kind in MADE:
+            found = [f"{node.name}+"]
+        elif kind in TESTS and str(run.status) == "skipped":
+            found = [node.name]  # what it waited for is left itself
+        elif kind in TESTS:
+            attached = getattr(node, "attached_node", None)
+            found = [_selector_of(tested) for tested in ([attached] if attached else node.depends_on.nodes)]
+        else:
+            return None
+        selectors |= dict.fromkeys(found)
+    if not all(
+        selector.startswith("source:") or A_NAME.fullmatch(selector.removesuffix("+")) for selector in selectors
+    ):
+        return None
+    return [*selectors]
+
+
+def _selector_of(unique_id: str) -> str:
+    kind, _, name = unique_id.split(".", 2)
+    return source_selector(*name.split(".", 1)) if kind == "source" else f"{name}+"
+
+
 def run(arguments: list[str]) -> int:
+    """Run one dbt command; see outcome_of.
+
+    Returns: 0 done, 1 a model or test failed, 2 dbt could not do it and has said so.
+    """
+    return outcome_of(arguments).status
+
+
+def outcome_of(arguments: list[str]) -> Outcome:
     """Run one dbt command.
 
     Arguments:
         arguments: as typed behind `dbt`.
-    Returns: 0 done, 1 a model or test failed, 2 dbt could not do it and has said so.
     Raises: what dbt did not foresee, a full disk or a signal for example.
     """
     from dbt.cli.main import dbtRunner
+    from dbt.flags import get_flags
     from dbt_common.exceptions import DbtBaseException
 
     set_defaults()
     untold.tell_macros()
+    begun.clear()
     if progress.current():
         arguments = ["--quiet", *arguments]
     with contextlib.redirect_stdout(ShownStream(sys.stdout)):
@@ -153,7 +234,7 @@ def run(arguments: list[str]) -> int:
     if result.exception is not None:
         if not isinstance(result.exception, DbtBaseException):
             raise result.exception
-        return 2
+        return Outcome(2, None, has_begun=bool(begun))
     if not result.success and java_has_ended():
         raise RuntimeError("dbt could not go on")
     if "docs" in arguments and "generate" in arguments:
@@ -162,7 +243,10 @@ def run(arguments: list[str]) -> int:
         message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
         click.echo(printable(message), err=True)
     untold.told("fields", _with_fields_told(result))
-    return 0 if result.success else 1
+    runs = getattr(result.result, "results", None) or []
+    is_whole = result.success or (bool(runs) and not get_flags().FAIL_FAST)
+    bad = [run.node.name for run in runs if str(run.status) not in {*DONE, "skipped"} and hasattr(run.node, "name")]
+    return Outcome(0 if result.success else 1, left_of(runs) if is_whole else None, tuple(bad))
 
 
 def _with_fields_told(result) -> list[str]:

@@ -3,10 +3,12 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fault_points import Commands
@@ -84,8 +86,75 @@ def test_what_has_landed_since_a_build():
 
 
 def test_what_dbt_is_told_to_select():
-    told = last_build.selection({"shop": ["orders", "order.*"], "store": []})
-    assert told == ["--select", "source:shop.orders+", "source:shop+", "unassigned_records"]
+    told = last_build.selection({"shop": ["orders", "order.*"], "store": []}, ["lines_merged+", "source:shop+"])
+    assert told == ["source:shop.orders+", "source:shop+", "lines_merged+", "unassigned_records"]
+
+
+def result(name: str, status: str, kind: str = "model", attached: str | None = None, *reads: str):
+    """A result of dbt's, of a node of this name."""
+    depends = SimpleNamespace(nodes=[*reads])
+    node = SimpleNamespace(name=name, resource_type=kind, attached_node=attached, depends_on=depends)
+    return SimpleNamespace(status=status, node=node)
+
+
+def test_what_a_build_has_left():
+    done = [
+        result("a", "success"),
+        result("t", "pass", "test"),
+        result("u", "warn", "test"),
+        result("e", "no-op", "exposure"),
+    ]
+    assert dbt.left_of(done) == []
+    failed = [
+        *done,
+        result("orders_merged", "error"),
+        result("orders", "skipped"),
+        result("countries", "error", "seed"),
+        # of a test that was skipped the model is left that it waited for
+        result("is_unique_orders", "skipped", "test", "model.shop.orders"),
+        result(
+            "is_there_lines",
+            "fail",
+            "test",
+            "model.shop.lines_changes",
+            "model.shop.lines_changes",
+            "model.shop.orders",
+        ),
+        result("own", "error", "test", None, "source.shop.crm.Order Lines", "source.shop.crm.items", "seed.shop.rates"),
+        result("computes", "fail", "unit_test", None, "model.shop.totals.v2"),
+    ]
+    assert dbt.left_of(failed) == [
+        "orders_merged+", "orders+", "countries+", "is_unique_orders", "lines_changes+", "source:crm+",
+        "source:crm.items+", "rates+", "totals.v2+",
+    ]  # fmt: skip
+    # what cannot be selected exactly is everything: a hook, and a name that dbt would read as something else
+    assert dbt.left_of([*failed, result("on-run-start-0", "error", "operation")]) is None
+    assert dbt.left_of([result("orders and lines", "skipped", "test")]) is None
+
+
+def test_arguments_that_select_are_no_other_project(monkeypatch, tmp_path):
+    monkeypatch.setenv("DBT_PROFILES_DIR", str(PROJECT / "profiles"))
+    monkeypatch.chdir(tmp_path)
+    assert last_build.split("build", []) == ({}, {})
+    assert last_build.split("build", ["-s", "a", "b", "--exclude=c"]) == ({"select": ("a", "b"), "exclude": ("c",)}, {})
+    assert last_build.split("run", ["--models", "a", "--full-refresh"]) == ({"select": ("a",)}, {"full_refresh": True})
+    assert last_build.split("build", ["--vars", "{audit: true}"]) == ({}, {"vars": {"audit": True}})
+    assert last_build.split("build", ["--selekt", "a"]) == ({}, {"arguments": ["--selekt", "a"]})
+
+
+def test_the_record_names_what_is_left(monkeypatch, tmp_path):
+    monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
+    last_build.take_again(last_build.remembered(), ["orders+"])
+    assert last_build.remembered() == {}, "without a record everything is built"
+    last_build.remember("mark", {"shop": (3, 30)}, "words", {}, ["lines+"], {"chosen": {"shop": (3, 30)}})
+    record = last_build.remembered()
+    assert record["left"] == ["lines+"] and record["selections"] == {"chosen": {"shop": [3, 30]}}
+    last_build.take_again(record, ["lines+", "orders+"])
+    assert last_build.remembered() == record | {"left": ["lines+", "orders+"]}
+    # of version 0.6.0, which recorded builds that succeeded alone
+    older = {name: value for name, value in record.items() if name not in ("left", "selections")}
+    (tmp_path / "last_build.json").write_text(json.dumps(older))
+    assert last_build.remembered() == older | {"left": [], "selections": {}}
 
 
 def became(**numbers) -> dict:
@@ -116,6 +185,8 @@ def test_every_record_that_has_landed_is_accounted_for(tmp_path, monkeypatch):
     assert account.since_the_last(before, now, ["orders"]) is None
     account.remember({}, names)
     assert account.since_the_last(account.remembered(), now, names) is None
+    # of a lake in which no table is built there is none either
+    assert account.since_the_last(account.remembered(), {}, []) is None
     assert "unassigned" not in account.in_words(account.account_of(tables, None))
     (tmp_path / "account.json").write_text('{"account": 1')
     assert account.remembered() == {}
@@ -153,6 +224,17 @@ def test_what_is_to_be_told_stays_until_it_was(tmp_path, monkeypatch):
     assert untold.untold("fields") == {}
 
 
+# models and a test of somebody's own, which fail while there is a line in a file
+SICK = "select if(count(*) = 0, 'sound', string(raise_error('sick'))) from text.`FOLDER/model.switch`"
+OWN = {
+    "models/own/third_totals.sql": "{{ config(materialized='table', file_format='delta') }}\n"
+    f"select *, ({SICK}) as state from {{{{ ref('fleet_002') }}}}",
+    "models/own/third_report.sql": "select * from {{ ref('third_totals') }}",
+    # of a log: what is behind it is skipped, with the ledger and the lists
+    "tests/own/third_is_sound.sql": "-- {{ ref('fleet_002_changes') }}\nselect * from text.`FOLDER/test.switch`",
+}
+
+
 class Fleet:
     """A project of three tables, and a process that runs the commands."""
 
@@ -164,6 +246,15 @@ class Fleet:
         }  # fmt: skip
         self.python(MADE.format(project=str(PROJECT)))
         self.commands = Commands(folder, self.environment)
+        for path, text in OWN.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text.replace("FOLDER", str(folder)))
+        self.switch()
+
+    def switch(self, on: str | None = None):
+        """Let the model or the test fail, or neither."""
+        for name in ("model", "test"):
+            (self.folder / f"{name}.switch").write_text("sick\n" * (name == on))
 
     def python(self, code: str):
         """Run Python in the project."""
@@ -183,6 +274,13 @@ class Fleet:
             " ".join(row["unique_id"] for row in json.loads(results.read_text())["results"]) if results.exists() else ""
         )
         return said, [table for table in self.tables if f"{table}_changes" in ran]
+
+    def outcomes(self, code: int) -> tuple[str, dict[str, str]]:
+        """Build; return what was said, and what became of each node, by name."""
+        ended, answer = self.commands.run("outcomes", "build")
+        said, outcomes = json.loads(answer)
+        assert ended == code, said[-3000:]
+        return said, outcomes
 
     def statements(self) -> list[str]:
         """Build; return what was sent to Spark for it."""
@@ -236,8 +334,7 @@ def test_only_tables_with_news_are_built(fleet):
     said, ran = fleet.build("dbt", "build")
     assert ran == fleet.tables and fleet.rows() == narrow
     said, ran = fleet.build()
-    assert ran == fleet.tables, "another command has built"
-    assert fleet.lines(said) == lines and fleet.rows() == narrow
+    assert ran == [] and fleet.lines(said) == lines and fleet.rows() == narrow
     assert fleet.commands.rows("select sum(read) from lake.ledger") == [[80]]
     # records of a table that nobody has declared
     (fleet.folder / "examples/landing" / FLEET / first / "other.json").write_text(
@@ -264,7 +361,7 @@ def test_a_build_of_one_table_has_its_ledger(fleet):
     assert ran == [third]
     # the other one waits for a build of its own
     assert fleet.commands.rows(read) == [[name, rows + 20 * (name == third)] for name, rows in before]
-    assert fleet.build()[1] == fleet.tables
+    assert fleet.build()[1] == [first, third]
     assert fleet.commands.rows(read) == [[name, rows + 20 * (name in (first, third))] for name, rows in before]
 
 
@@ -295,26 +392,93 @@ def test_statements_are_counted(fleet):
     assert dict(spent) == BUDGET
 
 
-@pytest.mark.soak
-def test_a_build_that_failed_is_followed_by_one_of_everything(fleet):
+@pytest.mark.long
+def test_one_sick_table_is_one_sick_table(fleet):
     first, second, third = fleet.tables
     fleet.build()
-    fleet.deliver(third, 2)
-    (model,) = [path for path in fleet.folder.glob(f"models/**/{third}.sql")]
-    text = model.read_text()
-    model.write_text("select * from nowhere.at_all")
-    code, said = fleet.commands.run("build")
-    assert code == 1, said[-2000:]
-    model.write_text(text)
-    _, ran = fleet.build()
-    assert ran == fleet.tables
-    fleet.deliver(first, 3)
-    fleet.deliver(second, 3)
-    _, ran = fleet.build()
-    assert ran == [first, second]
-    # what changes in the project changes what is built
+    ledger = "select sum(read) from lake.ledger where table_name = '{}'"
+    ((read,),) = fleet.commands.rows(ledger.format(second))
+
+    def untouched(*tables: str) -> bool:
+        return not [name for name in statuses if any(table in name for table in tables)]
+
+    # a test of a log fails: the tables behind it wait, the others, the ledger and the account go on
+    fleet.switch("test")
+    fleet.deliver(second, 11)
+    fleet.deliver(third, 11)
+    said, statuses = fleet.outcomes(1)
+    assert statuses["third_is_sound"] == "fail" and statuses[f"{second}_merged"] == "success" and untouched(first)
+    assert {statuses[name] for name in (f"{third}_merged", third, "third_totals", "third_report")} == {"skipped"}
+    assert "failed: third_is_sound. The next build takes that" in said
+    assert re.search(r"^40 records landed since the build of ", said, re.M), said
+    assert fleet.commands.rows(ledger.format(second)) == [[read + 20]]
+    # news of another table: that one and the sick one, which fails again
+    fleet.deliver(first, 12)
+    said, statuses = fleet.outcomes(1)
+    assert statuses[f"{first}_merged"] == "success" and statuses[f"{third}_merged"] == "skipped" and untouched(second)
+    assert "1 of 3 declared tables, and the last build has left fleet_002_changes" in said
+    # mended, and now a model fails: what was left is built up to that one
+    fleet.switch("model")
+    said, statuses = fleet.outcomes(1)
+    assert statuses[f"{third}_merged"] == "success" and untouched(first, second)
+    assert (statuses["third_totals"], statuses["third_report"]) == ("error", "skipped")
+    assert "failed: third_totals. The next build takes that" in said
+    # mended: what failed and what was skipped, and nothing else
+    fleet.switch()
+    _, statuses = fleet.outcomes(0)
+    assert (statuses["third_totals"], statuses["third_report"]) == ("success", "success") and untouched("fleet")
+    assert "Nothing has landed" in fleet.build()[0]
+
+
+# a build that is killed when the base of a table is begun
+KILLED = """
+import os, signal
+from highwater import cli
+from highwater.spark import dbt
+
+hear = dbt.hear
+
+def kill(event):
+    hear(event)
+    if event.info.name == "LogStartLine" and event.data.node_info.node_name == "{}_merged":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+dbt.hear = kill
+cli.commands(["build"])
+"""
+
+
+@pytest.mark.soak
+def test_a_killed_build_and_one_of_a_selection_leave_what_they_were_to_build(fleet):
+    first, second, third = fleet.tables
+    fleet.build()
+    # a selection takes what it names; the others wait for a build of their own, which takes no table without news
+    fleet.deliver(first, 21)
+    fleet.deliver(third, 21)
+    assert fleet.build("build", "--select", f"+{third}+")[1] == [third]
+    assert fleet.build()[1] == [first, third]
+    assert "Nothing has landed" in fleet.build()[0]
+    # what dbt only reads changes nothing
+    fleet.build("dbt", "test", "--select", first)
+    assert "Nothing has landed" in fleet.build()[0]
+    fleet.build("dbt", "run-operation", "highwater.names_of_tables")
+    assert fleet.build()[1] == fleet.tables
+    # killed in the middle of what it builds
+    fleet.deliver(second, 22)
+    record = fleet.folder / ".lake/last_build.json"
+    was = json.loads(record.read_text())
+    fleet.commands.end()
+    killed = subprocess.run([sys.executable, "-c", KILLED.format(second)], cwd=fleet.folder, env=fleet.environment)
+    assert killed.returncode == -signal.SIGKILL
+    assert json.loads(record.read_text())["left"] == [f"source:{FLEET}.{second}+", "unassigned_records"]
+    assert was["left"] == []
+    assert fleet.build()[1] == [second]
+    # what changes in the project changes what is built, also back again
     path = fleet.folder / "dbt_project.yml"
-    path.write_text(path.read_text() + "\n# another\n")
-    _, ran = fleet.build()
-    assert ran == fleet.tables
-    assert fleet.build()[1] == []
+    text = path.read_text()
+    path.write_text(f"{text}\n# another\n")
+    assert fleet.build()[1] == fleet.tables and fleet.build()[1] == []
+    path.write_text(f"{text}\nmodels: [\n")
+    assert fleet.commands.run("build")[0] == 2
+    path.write_text(f"{text}\n# another\n")
+    assert "Nothing has landed" in fleet.build()[0]

@@ -449,6 +449,12 @@ def test_csv_without_a_header_is_unreadable(header):
         records(header, "csv")
 
 
+def test_csv_with_numbers_of_rows_under_no_name():
+    """As pandas and R write them first."""
+    (found,) = records(b",A,B\n0,1,2\n", "csv")
+    assert dict(found["fields"]) == {"": "0", "A": "1", "B": "2"}
+
+
 def test_a_record_of_one_empty_value_is_told_from_an_empty_line():
     assert rows(b'\n""\n\r\n" "\n \n\n', Dialect(null="")) == [[""], [" "], [" "]]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from highwater.catalog.columns import Column
+from highwater.cli import commands
 from highwater.runtime.errors import UsageError
 from repository import PROJECT
 from test_hostile import HOSTILE, LEAK, URLS, VARIABLE
@@ -191,13 +192,22 @@ def test_with_another_jar_than_the_pinned_one(project):
 
 @pytest.mark.parametrize(("command", "words"), [(["build"], "--hold"), (["dbt", "build"], "--full-refresh")])
 def test_help_builds_nothing(tmp_path, command, words):
-    result = run(*command, "--help", HIGHWATER_LAKE=str(tmp_path / "lake"))
+    result = run(*command, "--help", cwd=tmp_path)  # outside of a project
     assert result.returncode == 0 and words in result.stdout, result.stderr
-    assert not (tmp_path / "lake").exists()
+    assert not [path for path in tmp_path.iterdir() if path.name != "logs"]
 
 
-def test_outside_the_project(tmp_path):
+def test_outside_the_project(tmp_path, monkeypatch, capsys):
     one_sentence(run("land", cwd=tmp_path), "no dbt_project.yml")
+    monkeypatch.chdir(tmp_path)
+    for name in commands.commands.keys() - {"dbt"}:  # whose help is dbt's
+        for words in ("--help", "-h"):
+            assert commands([name, words], "highwater", standalone_mode=False) == 0
+            assert capsys.readouterr().out.startswith(f"Usage: highwater {name} ")
+    # help that is not asked for
+    with pytest.raises(UsageError, match="no dbt_project"):
+        commands(["query", "--", "--help"], standalone_mode=False)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_with_a_feed_that_is_not_declared(tmp_path):

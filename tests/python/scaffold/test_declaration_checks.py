@@ -1,9 +1,11 @@
 """`highwater check`: each thing that can be wrong with a declaration is found, at its line, without Spark."""
 
 import json
+import re
 import shutil
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from highwater.formats import readers
@@ -268,6 +270,11 @@ WARNINGS = {
         f"{DECLARED}:11: warning: the connector of 1 of 1 record of debezium_shop is mysql, and the feed declares "
         f"postgresql; write `connector: mysql` into {SOURCES}.",
     ),
+    "records of a connector that cannot be declared": (
+        lambda project: deliver_texts(project, {"table": "orders", "connector": "yugabytedb"}),
+        f"{DECLARED}:11: warning: the connector of 1 of 1 record of debezium_shop is yugabytedb, and the feed declares "
+        "postgresql; no feed can declare that; connector may be: postgresql, ",
+    ),
     "records in another form": (
         lambda project: (project / "landing/debezium_shop/orders/a.json").write_text(
             json.dumps(ROW | {"total": "1.50", "__op": "c"})
@@ -328,6 +335,131 @@ def test_a_planted_fault_is_found_at_its_line(fault, project):
     found = check().findings
     assert [str(each)[: len(expected)] for each in found] == [expected], list(map(str, found))
     assert found[0].is_error == (fault in ERRORS)
+
+
+def change(path, line: int, old: str, new: str):
+    """Change a line of a file, of which the advice of a finding speaks."""
+    lines = Path(path).read_text().splitlines()
+    assert old in lines[line - 1], (lines[line - 1], old)
+    lines[line - 1] = lines[line - 1].replace(old, new, 1)
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def give(project, found, config: str):
+    """Give the column in the line of a finding a config, in place of the one that it has."""
+    line = found.path.read_text().splitlines()[found.line - 1]
+    (inside,) = re.findall(r"\{(name: .*?)(?:, config: \{.*\})?\}$", line.strip().removeprefix("- "))
+    change(found.path, found.line, line.strip(), f"- {{{inside}, {config}}}")
+
+
+def declare(data_type: str):
+    """Declare another type for the column in the line of a finding."""
+
+    def follow(project, found, said):
+        line = found.path.read_text().splitlines()[found.line - 1]
+        (old,) = re.findall(r'data_type: ("[^"]*"|\w+)', line)
+        change(found.path, found.line, old, f'"{data_type}"')
+
+    return follow
+
+
+def place(setting: str):
+    """Move what the line of a finding says into config.meta of the log."""
+
+    def follow(project, found, said):
+        assert "config.meta of the model orders_changes" in said
+        lines = found.path.read_text().splitlines()
+        del lines[found.line - 1]
+        at = lines.index("        key: [id]")
+        found.path.write_text("\n".join([*lines[: at + 1], f"        {setting}", *lines[at + 1 :]]) + "\n")
+
+    return follow
+
+
+def rename(project, found, said):
+    """Take the word that a finding asks about."""
+    meant = re.search(r"Did you mean (\w+)\?", said)[1]
+    wrong = re.search(r"'(\w+)'|no source declares (\w+)\.", said)
+    wrong, text = wrong[1] or wrong[2], Path(found.path).read_text().splitlines()
+    line = found.line if wrong in text[found.line - 1] else next(n for n, each in enumerate(text, 1) if wrong in each)
+    change(found.path, line, wrong, meant)
+    write_logged_tables()
+
+
+def write_again(project, found, said):
+    """Write the model again that a finding misses, as another table has it."""
+    text = (PROJECT / "models/merged/user1/customers_merged.sql").read_text()
+    (project / "models/merged/shop/orders_merged.sql").write_text(text.replace("customers", "orders"))
+
+
+# what is typed for the advice of each finding, word by word; None: it names nothing to do, or only a build can
+FOLLOWED = dict.fromkeys(ERRORS | WARNINGS, rename) | {
+    "an unknown type": declare("decimal(12,2)"),
+    "a unit where none may be": lambda project, found, said: give(project, found, "description: none"),
+    "a field twice": lambda project, found, said: change(found.path, found.line, "name: at", "name: open"),
+    "a key that is no column": lambda project, found, said: change(
+        found.path, found.line, "idd", re.search(r"Columns are: (\w+)", said)[1]
+    ),
+    "no key": lambda project, found, said: change(found.path, 6, "ids: [id]", "key: [id]"),
+    "a model that is gone": write_again,
+    "a model that nothing describes": None,
+    "no YAML": None,
+    "a log that nothing describes": None,
+    "a list of tables that is old": lambda project, found, said: add_table(
+        "debezium_shop.items", "id:int", "name:string"
+    ),
+    "a key that is no list": lambda project, found, said: change(
+        found.path, found.line, "key: id", f"key: {re.search(r'a list: (.*)[.]$', said)[1]}"
+    ),
+    "a column twice in the key": lambda project, found, said: change(found.path, found.line, "id, id", "id"),
+    "a test of a column that is not there": lambda project, found, said: change(found.path, found.line, "idd", "id"),
+    "a misspelt setting of another place": None,
+    "a setting in a place where nothing reads it": place("partial_images: true"),
+    "a folder in other letters": lambda project, found, said: (project / "landing/debezium_shop/Orders").rmdir(),
+    "folders of other tables": None,
+    "a landing folder that is not there": lambda project, found, said: deliver(project),
+    "a record that was cut": None,
+    "a file that cannot be read": lambda project, found, said: (
+        project / "landing/debezium_shop/orders/b.json"
+    ).unlink(),
+    "a type that texts do not fit": declare("decimal(14,5)"),
+    "a time without a unit": lambda project, found, said: give(
+        project, found, re.search(r"give the column (config: .*?\}\})", said)[1]
+    ),
+    "records of another connector": lambda project, found, said: change(
+        *re.search(r"into (\S+?)[.]$", said).groups(), 9, "connector: postgresql", re.search("`(.*)`", said)[1]
+    ),
+    "records of a connector that cannot be declared": lambda project, found, said: deliver(project),
+    "records in another form": lambda project, found, said: change(
+        SOURCES, 9, "connector:", f"{re.search('`(.*)`', said)[1]}\n          connector:"
+    ),
+    "digits that may be base64": lambda project, found, said: change(
+        SOURCES, 9, "connector:", "decimals: string\n          connector:"
+    ),
+    "a type that numbers do not fit": declare("smallint"),
+    "records of several tables in one folder": lambda project, found, said: (
+        change(SOURCES, 9, "connector:", f"{re.search('`(.*)`', said)[1]}\n          connector:"),
+        add_table("debezium_shop.others", "id:int", "total:decimal(12,2),at:timestamp_ntz[micros],open:boolean"),
+    ),
+    "a field that is not declared": lambda project, found, said: change(
+        found.path, found.line + 1, "- {", "- {name: note, data_type: string}\n      - {"
+    ),
+    "a field in other letters": lambda project, found, said: give(
+        project, found, re.search(r"give it (config: .*\}\})", said)[1]
+    ),
+    "a field that is gone": None,
+    "a type that is too narrow": declare("decimal(12,2)"),
+}
+
+
+@pytest.mark.parametrize("fault", [fault for fault, follow in FOLLOWED.items() if follow])
+def test_the_advice_of_a_finding_ends_it(fault, project):
+    """Done word by word; what it is about is then right, and nothing else is said of it."""
+    plant, _ = (ERRORS | WARNINGS)[fault]
+    plant(project)
+    (found,) = check().findings
+    FOLLOWED[fault](project, found, found.problem)
+    assert [str(each) for each in check().findings] == []
 
 
 @pytest.mark.parametrize("right", RIGHT)
@@ -396,6 +528,8 @@ def test_of_many_tables_in_one_stream_no_more_is_read_than_takes_a_second(tmp_pa
     assert len(opened) == 3
     monkeypatch.setattr(check_of_declarations, "LOOKED_AT_MOST", 40)
     assert sum(each.records for each in check().compared) == 40
+    # some of them
+    assert {each.entity for each in check("t2", "t0").compared} == {"t0", "t2"}
 
 
 def test_errors_fail_and_warnings_do_not(project):
@@ -409,7 +543,7 @@ def test_errors_fail_and_warnings_do_not(project):
     assert result.returncode == 1 and result.stdout.count(f"{DECLARED}:") == 2, result.stdout
     assert result.stderr == "highwater: 1 of the 2 findings must be repaired before a build.\n"
     with pytest.raises(UsageError, match="there is no table 'other'; tables are: orders"):
-        check("other")
+        check("orders", "other")
 
 
 def test_the_examples_have_nothing_wrong_and_no_spark_is_started(monkeypatch):
@@ -446,3 +580,11 @@ def test_what_a_type_holds(declared, told, is_held):
 )  # fmt: skip
 def test_what_fits_a_type(value, declared, is_held):
     assert fits(value, declared) == is_held
+
+
+def test_add_table_says_where_the_positions_of_exports_stand(project):
+    said = run("add-table", "exports_shop.orders", "--format", "csv", "--setting", "role=export", cwd=project).stdout
+    assert said.endswith(
+        "Now deliver files into exports/exports_shop/orders/, name each in _exports.yml beside it with where the source "
+        "stood (`orders-1.csv: {position: unknown}` where nobody knows) and run: highwater build\n"
+    )

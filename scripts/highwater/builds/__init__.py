@@ -1,4 +1,4 @@
 """What goes around a build of dbt: the last one, rejected records and their thresholds, held publish groups.
 
-Imports: runtime, formats, catalog, spark, landing.
+Imports: runtime, formats, catalog, spark, landing, scaffold.
 """

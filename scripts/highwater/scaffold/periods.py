@@ -38,7 +38,7 @@ def periods_of(feed: str, table: str) -> list[dict]:
 
 
 def period_with(feed: str, table: str, fields: list[str], at: int | None = None) -> dict:
-    """Return the newest period of a table with further columns, behind its own, before what the producer adds at the end.
+    """Return the newest period of a table with further columns, behind its own, before what the producer adds.
 
     Arguments:
         fields: the columns, as the source calls them. at: the place of the first one among the columns, from 0 on.

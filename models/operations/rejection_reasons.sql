@@ -20,7 +20,7 @@ from
     (
         'wrong_column_count',
         'The record has another number of values than its file or table has columns',
-        'Look at the file and line; a separator inside a value needs quotes'
+        'Look at the file and line; a separator inside a value needs quotes and columns that came or went need a period'
     ),
     (
         'unknown_operation',

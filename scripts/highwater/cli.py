@@ -169,7 +169,8 @@ def query(sql, form, unsafe):
     default="log",
     help="What it is made from: its log (the default), or its raw records, which today's models classify again.",
 )
-def rebuild(table, origin):
+@click.option("--accept-loss", is_flag=True, help="Go on although records or keys of the table would be lost.")
+def rebuild(table, origin, accept_loss):
     """Write the merged TABLE again, swapped in by one commit."""
     from highwater.builds import last_build
     from highwater.runtime.project import lease
@@ -180,7 +181,9 @@ def rebuild(table, origin):
     with lease("highwater rebuild"):
         if origin == "raw":
             last_build.take_again(last_build.remembered(), [f"+{table}_changes+"])
-        click.echo((rebuild_from_raw if origin == "raw" else rebuild_table)(session(), table))
+            click.echo(rebuild_from_raw(session(), table, accept_loss))
+        else:
+            click.echo(rebuild_table(session(), table))
 
 
 @commands.command()
@@ -350,14 +353,15 @@ def vacuum(table):
 
 @commands.command()
 @click.argument("table", callback=_known)
-def replay(table):
+@click.option("--accept-loss", is_flag=True, help="Go on although models reject what the log has accepted.")
+def replay(table, accept_loss):
     """Take rejected records of TABLE again that are accepted now, after models or declarations were repaired."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.replay import replay as replay_table
 
     with lease("highwater replay"):
-        click.echo(replay_table(session(), table))
+        click.echo(replay_table(session(), table, accept_loss))
 
 
 @commands.command()

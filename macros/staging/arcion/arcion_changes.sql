@@ -32,7 +32,7 @@ end
             {%- endif %}
             when is_readable is distinct from true then 'malformed_record: it is no whole document with after'
             -- without it nobody knows which values the record carries
-            when not is_snapshot and presence is null then 'malformed_record: it has no EXISTS'
+            when not is_snapshot and presence is null and not is_delete then 'malformed_record: it has no EXISTS'
             when not is_snapshot and unknown_presence is not null
                 then concat('malformed_record: EXISTS of ', unknown_presence, ' is ', coalesce(to_json(array(presence[unknown_presence])), 'absent'))
             when not is_snapshot and missing_value is not null
@@ -63,11 +63,12 @@ end
             coalesce(metadata.slaveserverid, metadata.nodeid) as source_identity,
             coalesce({{ baseline }}, false) as is_baseline,
             coalesce(
-                get(filter(map_keys(presence), field -> coalesce(presence[field] not in ('0', '1', '2', '3'), true)), 0),
-                get(filter(array({{ highwater.quoted_texts(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), true)), 0)
+                -- a delete needs its key only
+                get(filter(map_keys(presence), field -> not is_delete and coalesce(presence[field] not in ('0', '1', '2', '3'), true)), 0),
+                get(filter(array({{ highwater.quoted_texts(key_fields) or "''" }}), field -> coalesce(presence[field] not in ('1', '2', '3'), not is_delete)), 0)
             ) as unknown_presence,
             coalesce(
-                get(filter(map_keys(presence), field -> presence[field] in ('1', '3') and not map_contains_key(after, field)), 0),
+                get(filter(map_keys(presence), field -> not is_delete and presence[field] in ('1', '3') and not map_contains_key(after, field)), 0),
                 get(filter(
                     array({{ highwater.quoted_texts(key_fields) or "''" }}), field -> presence[field] in ('2', '3')
                         and not coalesce(map_contains_key(before, field), false)
@@ -75,8 +76,8 @@ end
             ) as missing_value,
             -- what a change sets; the key is in the old image unless the change sets it
             case
+                when is_delete then map_filter(before, (field, value) -> field in ({{ highwater.quoted_texts(key_fields) or "''" }}))
                 when presence is null then after
-                when upper(optype) = 'D' then map_filter(before, (field, value) -> field in ({{ highwater.quoted_texts(key_fields) or "''" }}))
                 else map_concat(
                     map_filter(before, (field, value) -> field in ({{ highwater.quoted_texts(key_fields) or "''" }}) and presence[field] = '2'),
                     map_filter(after, (field, value) -> presence[field] in ('1', '3'))
@@ -99,7 +100,8 @@ end
                     dscId: string,
                     mutId: string,
                     partNum: string
-                >') | indent(16) }} as metadata
+                >') | indent(16) }} as metadata,
+                upper(optype) <=> 'D' as is_delete
             from (
                 select
                     *,

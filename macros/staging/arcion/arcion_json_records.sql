@@ -8,7 +8,7 @@
             document.after as after,
             document.exists as presence,
             false as is_snapshot,
-            document.after is not null as is_readable
+            document.after is not null or (upper(document.optype) <=> 'D' and document.before is not null) as is_readable
         from (
             {{- highwater.json_records(records, 'struct<
                 opType: string,

@@ -55,7 +55,7 @@
                 when change_type = 'truncate' then 'unknown_operation'
                 {%- endif %}
                 when change_sequence_number is null then 'unreadable_sequence'
-                when commit_time is not null and changed_at is null then 'unreadable_commit_time'
+                when commit_time is not null and changed_at is null and change_type <> 'delete' then 'unreadable_commit_time'
                 {%- if not highwater.entity_setting(entity, 'partial_images', false) %}
                 when present_columns is not null then 'partial_image'
                 {%- endif %}

@@ -1,6 +1,6 @@
 {%- macro dms_records(records, feed, table, entity) -%}
     {%- set fields = highwater.entity_columns(entity) | map(attribute='field') | list -%}
-    {%- set delivered = highwater.delivered_columns(feed, table) -%}
+    {%- set periods = highwater.column_periods(feed, table) -%}
     {%- set has_names = highwater.feed_setting(feed, 'format') == 'dms-parquet' or highwater.feed_setting(feed, 'header', false) -%}
     {%- set sequence_column = highwater.feed_setting(feed, 'sequence_column') -%}
     {%- set timestamp_column = highwater.feed_setting(feed, 'timestamp_column') -%}
@@ -8,8 +8,9 @@
     {%- set baseline = highwater.baseline_condition(feed, "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'") -%}
     {%- if not has_names -%}
         {%- set wanted = (fields + [sequence_column, timestamp_column]) | select | list -%}
-        {%- do highwater.refuse_missing_fields(wanted, delivered, feed ~ '.' ~ table) -%}
+        {%- do highwater.refuse_missing_fields(wanted, feed, table) -%}
     {%- endif -%}
+    {%- set positions = highwater._dms_positions(periods, entity, sequence_column, timestamp_column, baseline) -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
@@ -38,13 +39,17 @@ end
         case
             when problem is not null then problem
             {%- if highwater.feed_setting(feed, 'header', false) %}
-            {{- highwater.missing_fields('fields', fields) | indent(12) }}
+            {{- highwater.missing_of_periods('fields', fields, periods, "metadata.operation is distinct from 'D'") | indent(12) }}
             {%- elif not has_names %}
-            when size(fields) not in ({{ delivered | length }}, {{ delivered | length + 1 }})
-                then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} (a row) or {{ delivered | length + 1 }} (a change) are declared')
+            when {{ positions.has_other_count }}
+                then concat('wrong_column_count: ', size(fields), ' values where {{ positions.of_rows }} (a row) or {{ positions.of_changes }} (a change) are declared')
             -- a change that lost a value, not a row of a full load
             when not has_operation and not is_baseline and fields['1'] in ('I', 'U', 'D')
-                then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation, where {{ delivered | length + 1 }} are declared')
+                then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation, where {{ positions.of_changes }} are declared')
+            {%- if positions.unclear %}
+            when has_operation and {{ positions.is_load }} and size(fields) in ({{ positions.unclear | join(', ') }})
+                then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation or a value of the row; `when` says which files are of the later period')
+            {%- endif %}
             {%- endif %}
         end as problem,
         {%- if no_supplement %}
@@ -93,7 +98,10 @@ end
                     {%- if has_names %}
                     fields as image
                     {%- else %}
-                    {{ highwater.named_values('if(has_operation, slice(map_values(fields), 2, ' ~ (delivered | length) ~ '), map_values(fields))', delivered) | indent(20) }} as image
+                    {{ highwater.named_values(
+                        'if(has_operation, slice(map_values(fields), 2, ' ~ positions.values_of_change ~ '), map_values(fields))',
+                        periods, "has_operation and fields['1'] <=> 'D' and size(fields) > " ~ positions.key | length, positions.key
+                    ) | indent(20) }} as image
                     {%- endif %}
                 from (
                     select
@@ -102,11 +110,68 @@ end
                         -- DMS writes it before the table's own columns
                         coalesce(get(map_keys(fields), 0) = 'Op', false) as has_operation
                         {%- else %}
-                        size(fields) = {{ delivered | length + 1 }} as has_operation
+                        {{ positions.has_operation | indent(24) }} as has_operation
                         {%- endif %}
                     from {{ records }}
                 )
             )
         )
     )
+{%- endmacro -%}
+
+{%- macro _dms_positions(periods, entity, sequence_column, timestamp_column, baseline) -%}
+    {#- Values have places only: how many a row and a change have tells them apart, and where two periods disagree their first value. -#}
+    {%- set usual = "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'" -%}
+    {%- set is_load = '(' ~ (usual if 'metadata' in baseline else baseline) ~ ')' -%}
+    {%- set counts = periods | map(attribute='columns') | map('length') | unique | sort | list -%}
+    {%- set changes = [] -%}
+    {%- for count in counts -%}
+        {%- do changes.append(count + 1) -%}
+    {%- endfor -%}
+    {%- set columns = highwater.entity_columns(entity) -%}
+    {%- set numbers = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='field') | list -%}
+    {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
+    {%- set needed = (key_fields + [sequence_column]) | select | list if key_fields else [] -%}
+    {%- set key = highwater.leading_key(periods, needed, [timestamp_column]) -%}
+    {%- set of_both = [] -%}
+    {%- set unclear = [] -%}
+    {%- for period in periods if period.columns | length in changes -%}
+        {%- set count = period.columns | length -%}
+        {%- if period.when -%}
+            {%- do of_both.insert(0, "when size(fields) = " ~ count ~ ' and (' ~ period.when ~ ") then not " ~ is_load ~ " and coalesce(fields['1'] in ('I', 'U', 'D'), false)") -%}
+        {%- else -%}
+            {%- do of_both.append("when size(fields) = " ~ count ~ " then coalesce(if(" ~ is_load ~ ", fields['1'] = 'I', fields['1'] in ('I', 'U', 'D')), false)") -%}
+            {%- if period.columns[0] not in numbers -%}
+                {%- do unclear.append(count) -%}
+            {%- endif -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- set by_count = 'size(fields) = ' ~ changes[0] if changes | length == 1 else 'size(fields) in (' ~ changes | join(', ') ~ ')' -%}
+    {%- set has_operation -%}
+        {%- if of_both -%}
+case
+    -- as many values as a row of one period and a change of another have: the first one tells
+    {%- for branch in of_both %}
+    {{ branch }}
+    {%- endfor %}
+    else {{ by_count }}
+end
+        {%- else -%}
+{{ by_count }}
+        {%- endif -%}
+        {%- if key %}
+-- a delete that lacks values, or has more, than are declared
+or (
+    fields['1'] <=> 'D' and not {{ is_load }} and size(fields) > {{ key | length }}
+    {{- ' and size(fields) not in (' ~ counts | join(', ') ~ ')' if periods | map(attribute='columns') | map('first') | reject('in', numbers) | list }}
+    {{- ' and size(fields) < ' ~ changes[-1] if key | reject('in', numbers) | list }}
+)
+        {%- endif -%}
+    {%- endset -%}
+    {{ return({
+        'has_operation': has_operation, 'is_load': is_load, 'unclear': unclear, 'key': key,
+        'has_other_count': 'size(fields) not in (' ~ counts[0] ~ ', ' ~ changes[0] ~ ')' if counts | length == 1 and not key else 'image is null',
+        'values_of_change': counts[0] if counts | length == 1 else 'size(fields) - 1',
+        'of_rows': counts | join(' or '), 'of_changes': changes | join(' or '),
+    }) }}
 {%- endmacro -%}

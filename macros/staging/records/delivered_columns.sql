@@ -1,15 +1,10 @@
 {%- macro delivered_columns(feed, table) -%}
-    {%- if not execute or graph.sources is not defined -%}
-        {{ return([]) }}
-    {%- endif -%}
-    {%- for source in graph.sources.values() if source.source_name == feed and source.name == table -%}
-        {%- set columns = source.config.get('meta', {}).get('columns') or source.meta.get('columns') -%}
-        {%- if columns -%}
-            {{ return(columns) }}
-        {%- endif -%}
+    {%- set periods = highwater.column_periods(feed, table) -%}
+    {%- set columns = periods[-1].columns | list if periods else [] -%}
+    {%- for period in periods[:-1] -%}
+        {%- for column in period.columns if column not in columns -%}
+            {%- do columns.append(column) -%}
+        {%- endfor -%}
     {%- endfor -%}
-    {{ exceptions.raise_compiler_error(
-        "the source " ~ feed ~ "." ~ table ~ " does not say in which order its files hold the columns. Add it to its "
-        ~ "declaration, for example `config: {meta: {columns: [id, name]}}`."
-    ) }}
+    {{ return(columns) }}
 {%- endmacro -%}

@@ -1,10 +1,20 @@
-{%- macro refuse_missing_fields(wanted, delivered, source_name) -%}
-    {%- for field in wanted if execute and delivered and field not in delivered -%}
+{%- macro refuse_missing_fields(wanted, feed, table, beside=[]) -%}
+    {%- set periods = highwater.column_periods(feed, table) -%}
+    {%- set delivered = beside + highwater.delivered_columns(feed, table) -%}
+    {%- set missing = wanted | reject('in', delivered) | list -%}
+    {%- if periods and missing -%}
+        {%- set last = periods[-1].columns -%}
         {{ exceptions.raise_compiler_error(
-            "the files of " ~ source_name ~ " hold no column '" ~ field ~ "'; declared are: " ~ delivered | join(', ') ~ "."
+            "the files of " ~ feed ~ "." ~ table ~ " hold no column " ~ missing | join(', ') ~ "; declared are: "
+            ~ delivered | join(', ') ~ ". Where lines have it from some time on, declare both periods of the columns in the source "
+            ~ "table's `config.meta`, as they stand in the files:\n"
+            ~ highwater.periods_in_yaml(periods + [{'columns': last + missing}])
+            ~ "\nThen: highwater rebuild TABLE --from raw"
         ) }}
-    {%- endfor -%}
-    {%- for field in delivered if execute and delivered.count(field) > 1 -%}
-        {{ exceptions.raise_compiler_error("the files of " ~ source_name ~ " are declared with two columns '" ~ field ~ "'.") }}
+    {%- endif -%}
+    {%- for period in periods -%}
+        {%- for field in period.columns if (beside + period.columns).count(field) > 1 -%}
+            {{ exceptions.raise_compiler_error("the files of " ~ feed ~ "." ~ table ~ " are declared with two columns '" ~ field ~ "'.") }}
+        {%- endfor -%}
     {%- endfor -%}
 {%- endmacro -%}

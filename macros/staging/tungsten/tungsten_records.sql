@@ -1,12 +1,20 @@
 {%- macro tungsten_records(records, feed, table, entity) -%}
     {%- set columns = highwater.entity_columns(entity) -%}
     {%- set stage = highwater.feed_setting(feed, 'columns', ['opcode', 'seqno', 'row_id', 'commit_timestamp']) -%}
-    {%- set delivered = stage + highwater.delivered_columns(feed, table) -%}
+    {%- set periods = [] -%}
+    {%- for period in highwater.column_periods(feed, table) -%}
+        {%- do periods.append({'columns': stage + period.columns, 'when': period.when}) -%}
+    {%- endfor -%}
+    {%- set counts = periods | map(attribute='columns') | map('length') | unique | sort | list -%}
     {%- set has_header = highwater.feed_setting(feed, 'header', false) -%}
     {%- set baseline = highwater.baseline_condition(feed, 'false') -%}
     {%- set has_service = 'service' in stage -%}
     {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
-    {%- do highwater.refuse_missing_fields(columns | map(attribute='field'), delivered, feed ~ '.' ~ table) -%}
+    {%- set is_delete = "upper(coalesce(get(map_values(fields), " ~ (stage.index('opcode') if 'opcode' in stage else 0) ~ "), '')) in ('D', 'UD')" -%}
+    {%- set key = highwater.leading_key(periods, ['opcode', 'seqno', 'row_id'] + key_fields if key_fields else [], stage) -%}
+    {%- set has_text_key = highwater.key_columns(entity) | selectattr('data_type', 'eq', 'string') | list -%}
+    {%- set is_told_by_key = is_delete ~ ' and size(fields) >= ' ~ key | length ~ (' and size(fields) < ' ~ counts[-1] if has_text_key and counts else '') -%}
+    {%- do highwater.refuse_missing_fields(columns | map(attribute='field') | list, feed, table, stage) -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
@@ -24,10 +32,14 @@ end
         case
             when problem is not null then problem
             {%- if has_header %}
-            {{- highwater.missing_fields('fields', delivered) | indent(12) }}
+            {{- highwater.missing_of_periods('fields', stage + highwater.delivered_columns(feed, table), periods, "upper(metadata.opcode) not in ('D', 'UD')") | indent(12) }}
+            when size(fields) not in ({{ counts | join(', ') }}) and upper(metadata.opcode) not in ('D', 'UD')
+            {%- elif counts | length == 1 and not key %}
+            when size(fields) <> {{ counts[0] }}
+            {%- else %}
+            when image is null
             {%- endif %}
-            when size(fields) <> {{ delivered | length }}
-                then concat('wrong_column_count: ', size(fields), ' values where {{ delivered | length }} are declared')
+                then concat('wrong_column_count: ', size(fields), ' values where {{ counts | join(' or ') }} are declared')
             {%- if has_service and 'service' not in key_fields %}
             {{- highwater.unknown_source(feed, is_required=true) | indent(12) }}
             {%- endif %}
@@ -67,7 +79,7 @@ end
             from (
                 select
                     *,
-                    {{ 'fields' if has_header else highwater.named_values('map_values(fields)', delivered) | indent(20) }} as image
+                    {{ 'fields' if has_header else highwater.named_values('map_values(fields)', periods, is_told_by_key, key) | indent(20) }} as image
                 from {{ records }}
             )
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from highwater.builds import value_counts
 from highwater.catalog.columns import DECIMAL, WITH_UNIT
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, settings_of
@@ -153,7 +154,8 @@ class Rejected:
     Attributes:
         entity: for example `customers`. batches: by feed and landing batch, records read and rejected. groups: records
         of one reason and column, the most first. type_changes: of columns. connectors: where most records of a feed
-        name another one than it declares, which explains all that was rejected of it.
+        name another one than it declares, which explains all that was rejected of it. counts: lines of another number
+        of values than is declared, where most new ones have it.
     """
 
     entity: str
@@ -161,6 +163,7 @@ class Rejected:
     groups: list = field(default_factory=list)
     type_changes: list[TypeChange] = field(default_factory=list)
     connectors: list[OtherConnector] = field(default_factory=list)
+    counts: list[value_counts.OtherCount] = field(default_factory=list)
 
 
 def threshold_of(entity: str) -> Threshold:
@@ -227,7 +230,9 @@ def _of_table(spark, entity: str, log_batch: int) -> Rejected | None:
     connectors = _other_connectors(spark, entity, log_batch, batches)
     misread = {other.feed for other in connectors}
     types = _type_changes(spark, entity, log_batch, [group for group in groups if group.feed not in misread])
-    return Rejected(entity, batches, groups, types, connectors)
+    lengths = any(group.rejection_reason == value_counts.REASON for group in groups)
+    counts = value_counts.other_counts(spark, entity, log_batch, batches) if lengths else []
+    return Rejected(entity, batches, groups, types, connectors, counts)
 
 
 def _other_connectors(spark, entity: str, log_batch: int, batches: dict) -> list[OtherConnector]:
@@ -338,11 +343,12 @@ def lines_of(rejected: Rejected) -> list[str]:
 
 
 def troubles_of(rejected: Rejected) -> list[str]:
-    """Return why a build has failed: columns of a table whose type has changed, batches of which too much is rejected.
+    """Return why a build has failed: changed types and numbers of columns, batches of which too much is rejected.
 
     Raises: UsageError when the table declares its threshold wrongly.
     """
-    return [*_of_types(rejected), *_of_batches(rejected)]
+    of_counts = [value_counts.trouble_of(rejected.entity, found) for found in rejected.counts]
+    return [*of_counts, *_of_types(rejected), *_of_batches(rejected)]
 
 
 def _of_types(rejected: Rejected) -> list[str]:

@@ -9,6 +9,7 @@ from highwater.catalog.tables import LISTS, count_anew, tables_in
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.project import require_space
 from highwater.spark import dbt
+from highwater.upkeep.losses import losses, refuse_losses
 
 
 def rebuild(spark, table: str) -> str:
@@ -80,18 +81,20 @@ LOST = """
 KEPT_PROPERTIES = ("delta.dataSkippingStatsColumns", "delta.enableTypeWidening", "delta.enableDeletionVectors")
 
 
-def rebuild_from_raw(spark, table: str) -> str:
+def rebuild_from_raw(spark, table: str, accept_loss: bool = False) -> str:
     """Judge the raw records of an entity again with today's models: a new log, a new merged table, a new history.
 
     The new log is made beside the old one, from the batches that the old one has, and takes its place by one commit;
     then the merged table, the history and the ledger follow. Readers of the table see its old rows until the commit of
     the merged table. The old log is an older version of the table until `highwater vacuum`. Killed anywhere, run again.
+    Before the new log takes its place both are compared: what would be lost stops it.
 
     Arguments:
-        table: the entity, for example `customers`.
+        table: the entity, for example `customers`. accept_loss: it may lose what the old log has.
     Returns: sentences with the numbers of records and rows, and the version that holds the old log.
     Raises: UsageError when there is no such entity, nothing has been built yet, raw no longer has what the log has,
-        or changes of a publish group are held; CheckError when dbt fails or a full load waits.
+        or changes of a publish group are held; CheckError when dbt fails, a full load waits, or records or keys would
+        be lost.
     """
     log = f"lake.`{table}_changes`"
     if not spark.catalog.tableExists(log):
@@ -110,9 +113,12 @@ def rebuild_from_raw(spark, table: str) -> str:
     newest = max(row.log_batch for row in marks.values())
     require_space(size_of(spark, log), f"rebuilding {table}")
     _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
+    said = _compare(spark, table, log, accept_loss)
     old = spark.sql(f"describe history {log} limit 1").first()["version"]
     records = _swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
-    said = [f"{table}_changes: {records:,} changes, classified again from raw; the log as it was is its version {old}."]
+    said.append(
+        f"{table}_changes: {records:,} changes, classified again from raw; the log as it was is its version {old}."
+    )
     if settings_of(table).get("key"):
         said.append(rebuild(spark, table))
     _follow(spark, table, [feed for feed, _ in sources])
@@ -160,6 +166,14 @@ def _make_new_log(spark, table: str, rebuilt: dict) -> None:
         raise CheckError(f"the new log of {table} could not be made; nothing was changed.")
     if table in dbt.waiting:
         raise CheckError(f"{dbt.waiting[table]}\nNothing was changed. Then run the command again.")
+
+
+def _compare(spark, table: str, log: str, accept_loss: bool) -> list[str]:
+    new = f"lake_rebuilt.`{table}_changes`"
+    found = losses(spark, table, log, new)
+    if found and not accept_loss:
+        spark.sql(f"drop table {new}")
+    return refuse_losses(found, f"rebuilding {table} from raw", f"highwater rebuild {table} --from raw", accept_loss)
 
 
 def _swap_in(spark, log: str, new: str) -> int:

@@ -5,6 +5,7 @@ from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.landing.landing import next_batch
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import dbt
+from highwater.upkeep.losses import losses, refuse_losses
 
 # Records that are accepted now, and with them those of the same key and position in their file, which may have been
 # accepted before: only together they keep their places. What was there already comes out as a duplicate.
@@ -57,16 +58,17 @@ REPLAYED = """
 """
 
 
-def replay(spark, entity: str) -> str:
+def replay(spark, entity: str, accept_loss: bool = False) -> str:
     """Put rejected records of an entity that its staging models accept now into raw again, as a new batch.
 
     They keep file and line. The log classifies them as any arrival, so nothing is applied twice, and the ledger shows
-    both batches.
+    both batches. A declaration that rejects others, which the log has accepted, is no repair: it stops.
 
     Arguments:
-        entity: for example `customers`.
+        entity: for example `customers`. accept_loss: records of the log may be such as the models reject now.
     Returns: a sentence for each feed.
-    Raises: UsageError when there is no such entity or it has not been built; CheckError when dbt fails.
+    Raises: UsageError when there is no such entity or it has not been built; CheckError when dbt fails, or when the
+        models reject what the log has.
     """
     tables = dict(logged_tables())
     known_table(entity)
@@ -74,7 +76,14 @@ def replay(spark, entity: str) -> str:
         raise UsageError(f"the log of {entity} has not been built yet; run: highwater build")
     if dbt.run(["run", "--select", f"stg_*__{entity}_changes", "--quiet"]):
         raise CheckError(f"the staging models of {entity} could not be built; nothing was replayed.")
-    return "\n".join(_replay_feed(spark, entity, feed, table) for feed, table in tables[entity])
+    said = []
+    for feed, _ in tables[entity]:
+        found = losses(
+            spark, entity, f"lake.`{entity}_changes`", f"lake.`stg_{feed}__{entity}_changes`", is_rebuilt=False
+        )
+        doing = f"what is declared now takes no longer what the log of {entity} has; a rebuild"
+        said += refuse_losses(found, doing, f"highwater replay {entity}", accept_loss)
+    return "\n".join(said + [_replay_feed(spark, entity, feed, table) for feed, table in tables[entity]])
 
 
 def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:

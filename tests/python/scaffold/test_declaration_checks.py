@@ -585,6 +585,6 @@ def test_what_fits_a_type(value, declared, is_held):
 def test_add_table_says_where_the_positions_of_exports_stand(project):
     said = run("add-table", "exports_shop.orders", "--format", "csv", "--setting", "role=export", cwd=project).stdout
     assert said.endswith(
-        "Now deliver files into exports/exports_shop/orders/, name each in _exports.yml beside it with where the source "
-        "stood (`orders-1.csv: {position: unknown}` where nobody knows) and run: highwater build\n"
+        "Now deliver files into exports/exports_shop/orders/, name each in _exports.yml beside it with where the "
+        "source stood (`orders-1.csv: {position: unknown}` where nobody knows) and run: highwater build\n"
     )

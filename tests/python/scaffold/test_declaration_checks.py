@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import shutil
 import sys
 from decimal import Decimal
@@ -392,6 +393,11 @@ def write_again(project, found, said):
     (project / "models/merged/shop/orders_merged.sql").write_text(text.replace("customers", "orders"))
 
 
+def end_the_line(project, found, said):
+    """Type what a finding says of a file that is cut."""
+    subprocess.run(re.search(r"\((echo >> .*?)\)", said)[1], shell=True, check=True)
+
+
 # what is typed for the advice of each finding, word by word; None: it names nothing to do, or only a build can
 FOLLOWED = dict.fromkeys(ERRORS | WARNINGS, rename) | {
     "an unknown type": declare("decimal(12,2)"),
@@ -449,6 +455,13 @@ FOLLOWED = dict.fromkeys(ERRORS | WARNINGS, rename) | {
     ),
     "a field that is gone": None,
     "a type that is too narrow": declare("decimal(12,2)"),
+    "a file that is still written": lambda project, found, said: (
+        project / "landing/debezium_shop/orders/b.json.6E5fAbCd"
+    ).unlink(),
+    "a file with another name than the feed's": lambda project, found, said: change(
+        SOURCES, 9, "connector:", f"{re.search('`(.*?)`', said)[1]}\n          connector:"
+    ),
+    "a file that ends within a line": end_the_line,
 }
 
 

@@ -2,8 +2,8 @@
 
 import json
 import re
-import subprocess
 import shutil
+import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path

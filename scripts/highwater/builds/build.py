@@ -91,14 +91,15 @@ def _plan(feeds: dict[str, Feed], landed: Landed, arguments: list[str]) -> Plan:
     """Decide what is to be built, by what has landed, what the last build left, and whether the project is its own."""
     chosen, others = last_build.split("build", arguments)
     mark, last = last_build.fingerprint(others), last_build.remembered()
-    if told := last_build.other_version(last):
-        click.echo(f"{told[0].upper()}{told[1:]}.")
-        last = last | {"fingerprint": None}
+    other = last_build.other_version(last)
+    if other:
+        click.echo(f"{other[0].upper()}{other[1:]}.")
     older = last_build.gone_back(last)
     if older:
         click.echo(f"warning: {older}.", err=True)
         gather_anew(session())
-    is_same = last.get("fingerprint") == mark and not older and last_build.has_all_tables(last)
+    is_same = last.get("fingerprint") == mark and not (older or other) and last_build.has_all_tables(last)
+    is_same = is_same and (bool(chosen) or last["is_whole"])
     key = str(sorted(chosen.items())) if chosen else ""
     news = None
     if is_same and chosen:
@@ -132,8 +133,9 @@ def _begin(plan: Plan, is_held: bool) -> None:
         last_build.take_again(plan.record, plan.selected)
     else:
         last_build.forget()
-    # what was left may hold a view that was not written since its settings changed
-    dbt.begin(bool(plan.record) and not plan.record["left"], tells_rejected=True)
+    # a view that was left may not have been written since the settings of Spark changed
+    is_same = bool(plan.record) and plan.record["is_whole"] and not plan.record["left"]
+    dbt.begin(is_same, tells_rejected=True)
 
 
 def _run(plan: Plan, feeds: dict[str, Feed], is_held: bool) -> tuple[dbt.Outcome, list[str]]:
@@ -232,15 +234,23 @@ def _failed(outcome: dbt.Outcome) -> list[str]:
 
 def _keep_record(plan: Plan, landed: Landed, left: Iterable[str] | None, words: str, counts: dict) -> None:
     """Record a build, so that the next one goes on from it; where that cannot be, the next one takes everything."""
-    record = plan.record
+    record, newest = plan.record, landed.newest
     if left is None:
         last_build.forget()
     elif not plan.chosen:
-        last_build.remember(plan.mark, landed.newest, words, counts, left, record.get("selections"))
-    elif record:
+        last_build.remember(plan.mark, newest, words, counts, left, record.get("selections"))
+    else:
         # what it did not select is as it was, and what has landed since is news to the next build of everything
-        selections = record["selections"] | {plan.chosen: landed.newest} if not (left or landed.failures) else {}
-        last_build.take_again(record | {"selections": selections}, left)
+        selections = {} if left or landed.failures else record.get("selections", {}) | {plan.chosen: newest}
+        last_build.remember(
+            plan.mark,
+            record.get("landings", {}),
+            words,
+            counts,
+            {*record.get("left", ()), *left},
+            selections,
+            record.get("is_whole", False),
+        )
 
 
 def run_dbt(arguments: list[str]) -> int:

@@ -34,8 +34,9 @@ NEWER = """
 
 NOTHING_NEWER = dict.fromkeys(["read", "tied", *VERDICTS], 0)
 RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
-# not of 0.6.0, which recorded builds that succeeded alone
-RECORDED |= {"left": list, "selections": dict}
+# of 0.6.0, which recorded builds that succeeded alone
+LACKED = {"left": [], "selections": {}, "is_whole": True}
+RECORDED |= {name: type(value) for name, value in LACKED.items()}
 SELECTING = ("--select", "-s", "--models", "--model", "-m")
 # as dbt calls what these, and those that leave something out, give
 SELECTIONS = {"select", "exclude", "selector", "resource_types", "exclude_resource_types"}
@@ -86,9 +87,10 @@ def split(command: str, arguments: list[str]) -> tuple[dict, dict]:
 def remembered() -> dict:
     """Return the record of the last build; an empty one where there is none, or none that is whole.
 
-    All that the project makes is in the lake as of the record's `landings`, but for what it names as `left`.
+    All that the project makes is in the lake as of the record's `landings`, but for what it names as `left`; where it
+    is not `is_whole`, builds of a selection alone have been recorded.
     """
-    record = {"left": [], "selections": {}} | read_state(lake() / "last_build.json")
+    record = LACKED | read_state(lake() / "last_build.json")
     return record if all(isinstance(record.get(name), kind) for name, kind in RECORDED.items()) else {}
 
 
@@ -99,6 +101,7 @@ def remember(
     counts: dict[str, dict],
     left: Iterable[str] = (),
     selections: Mapping[str, dict] | None = None,
+    is_whole: bool = True,
 ) -> None:
     """Record a build that came to its end.
 
@@ -106,8 +109,9 @@ def remember(
         mark: see fingerprint. landings: by feed, number and time of what landed last: a raw table that went back gives
             a number again, and never with its time. summary, counts: see summary. left: what it did not build, or what
             failed a test, as dbt selects it. selections: by selection, the landings that a build of it came to.
+            is_whole: whether everything else is built.
     """
-    values = (mark, utc_now(), summary, landings, _versions(), counts, sorted(left), selections or {})
+    values = (mark, utc_now(), summary, landings, _versions(), counts, sorted(left), selections or {}, is_whole)
     _write(dict(zip(RECORDED, values, strict=True)) | {"by": version("highwater")})
 
 

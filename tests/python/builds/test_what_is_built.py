@@ -152,9 +152,9 @@ def test_the_record_names_what_is_left(monkeypatch, tmp_path):
     last_build.take_again(record, ["lines+", "orders+"])
     assert last_build.remembered() == record | {"left": ["lines+", "orders+"]}
     # of version 0.6.0, which recorded builds that succeeded alone
-    older = {name: value for name, value in record.items() if name not in ("left", "selections")}
+    older = {name: value for name, value in record.items() if name not in last_build.LACKED}
     (tmp_path / "last_build.json").write_text(json.dumps(older))
-    assert last_build.remembered() == older | {"left": [], "selections": {}}
+    assert last_build.remembered() == older | last_build.LACKED
 
 
 def became(**numbers) -> dict:
@@ -455,7 +455,8 @@ def test_a_killed_build_and_one_of_a_selection_leave_what_they_were_to_build(fle
     # a selection takes what it names; the others wait for a build of their own, which takes no table without news
     fleet.deliver(first, 21)
     fleet.deliver(third, 21)
-    assert fleet.build("build", "--select", f"+{third}+")[1] == [third]
+    chosen = ["build", "--select", f"+{third}+"]
+    assert fleet.build(*chosen)[1] == [third] and "Nothing has landed" in fleet.build(*chosen)[0]
     assert fleet.build()[1] == [first, third]
     assert "Nothing has landed" in fleet.build()[0]
     # what dbt only reads changes nothing
@@ -477,6 +478,8 @@ def test_a_killed_build_and_one_of_a_selection_leave_what_they_were_to_build(fle
     path = fleet.folder / "dbt_project.yml"
     text = path.read_text()
     path.write_text(f"{text}\n# another\n")
+    # and what a selection alone has built is not everything
+    assert fleet.build(*chosen)[1] == [third] and "Nothing has landed" in fleet.build(*chosen)[0]
     assert fleet.build()[1] == fleet.tables and fleet.build()[1] == []
     path.write_text(f"{text}\nmodels: [\n")
     assert fleet.commands.run("build")[0] == 2

@@ -135,7 +135,8 @@ def build(hold, verbose, arguments):
     """
     from highwater.builds.build import build as build_tables
 
-    sys.exit(build_tables(list(arguments), is_held=hold, is_verbose=verbose))
+    if status := build_tables(list(arguments), is_held=hold, is_verbose=verbose):
+        sys.exit(status)
 
 
 @commands.command("dbt", context_settings={"ignore_unknown_options": True, "help_option_names": []})

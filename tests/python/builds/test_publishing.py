@@ -232,11 +232,11 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
         feeds = {FEED: declared_feeds()[FEED]}
         dbt.appended.clear()
         with monkeypatch.context() as patched:
-            patched.setattr(cli, "_feeds", lambda _: feeds)
+            patched.setattr("highwater.builds.build.declared_feeds", lambda: feeds)
             result = CliRunner().invoke(cli.commands, ["build", "--hold", "--quiet"])
         assert re.match(r"not published: bank. .* readers see what they saw before", str(result.exception))
         assert result.exception.exit_code == 1
-        assert "accounts: 1 of 2 records rejected" in result.output and "does not fit bigint" in result.output
+        assert "    1 of 2 records rejected" in result.output and "does not fit bigint" in result.output
         assert seen(bank) == (15, 15)
         assert bank.value("select balance from lake_candidate.accounts") == 999
         assert not [words for words in statements if "bank_publications+" in words and "--select" in words[:4]]

@@ -5,7 +5,7 @@ import re
 import click
 import pytest
 from highwater import cli
-from highwater.builds import last_build, rejections
+from highwater.builds import build, last_build, rejections
 from highwater.builds.rejections import OtherConnector, Rejected, Threshold, threshold_of
 from highwater.catalog.feeds import declared_feeds
 from highwater.catalog.rendering import render
@@ -168,7 +168,7 @@ def test_stale_rows_are_the_same_whatever_is_killed_or_dropped(gauges):
 @pytest.mark.soak
 def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, monkeypatch, capsys):
     """The build fails while what is right is there; the summary of the next one says it still; then it is repaired."""
-    monkeypatch.setattr(cli, "_feeds", lambda names: {FEED: declared_feeds()[FEED]})
+    monkeypatch.setattr(build, "declared_feeds", lambda: {FEED: declared_feeds()[FEED]})
     monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
     day = [gauges.change(k, n=k) for k in range(401, 410)] + [gauges.change(k, n="P14D") for k in range(410, 461)]
     gauges.workshop.deliver(f"{FEED}.{TABLE}", "day2.json", day)
@@ -193,7 +193,7 @@ def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, mon
 @pytest.mark.long
 def test_what_a_killed_build_rejected_fails_the_next_one(gauges, monkeypatch, capsys):
     """Once: what was told is no trouble of the build behind it, and neither is what a plain run of dbt applied."""
-    monkeypatch.setattr(cli, "_feeds", lambda names: {FEED: declared_feeds()[FEED]})
+    monkeypatch.setattr(build, "declared_feeds", lambda: {FEED: declared_feeds()[FEED]})
     monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
 
     def be_gone(*_):

@@ -370,9 +370,9 @@ def test_java_speaks_utf8_where_the_locale_is_bare(monkeypatch, settings, expect
 
 
 def test_a_feed_that_fails_keeps_no_other_from_landing_but_a_full_disk_does(lake, monkeypatch, capsys):
-    from highwater import cli
+    from highwater.builds.told_landing import land_and_tell
     from highwater.catalog.feeds import declared_feeds
-    from highwater.landing import landing
+    from highwater.landing import landing, landings
     from highwater.runtime.errors import UsageError
 
     monkeypatch.chdir(PROJECT)
@@ -390,15 +390,18 @@ def test_a_feed_that_fails_keeps_no_other_from_landing_but_a_full_disk_does(lake
         return landing.Landed(feed.name, files=1, records=2, newest=(7, 70))
 
     monkeypatch.setattr(landing, "land", land)
-    newest, changed, failures = cli._land(None, feeds)
-    assert (newest, changed) == ({last: (7, 70)}, [])
+    # of one that failed a part may have landed, of which its note tells
+    landings.note_landing(feeds[second], (3, 30))
+    found = land_and_tell(None, feeds)
+    assert found.newest == {first: (0, 0), second: (3, 30), third: (0, 0), last: (7, 70)} and found.changed == []
+    failures = found.failures
     assert failures[0].startswith(f"landing {first} failed on /x/part.json: Input/output error.")
     assert failures[1] == "no position."
     assert failures[2].startswith(f"landing {third} failed on raw.third_one: ")
     assert f"{last}: 1 file, 2 records" in capsys.readouterr().out
     errors[first] = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(OSError, match="No space left"):
-        cli._land(None, feeds)
+        land_and_tell(None, feeds)
 
 
 def test_a_disk_that_is_too_small_is_told_before_anything_is_written(workshop, monkeypatch):

@@ -277,9 +277,9 @@ def test_what_is_not_whole_or_not_called_so_waits_and_is_named(workshop, capsys,
             deliver(name, content)
 
         def land() -> tuple[list[str], str]:
-            _, waiting, failures = _land(workshop.spark, {feed: declared_feeds()[feed]})
-            assert not failures
-            return waiting, capsys.readouterr().err
+            found = land_and_tell(workshop.spark, {feed: declared_feeds()[feed]})
+            assert not found.failures
+            return found.changed, capsys.readouterr().err
 
         waiting, said = land()
         assert len(waiting) == 1 and waiting[0].startswith(f"{feed}/visits/2.csv is cut: it ends within a line")

@@ -166,7 +166,8 @@ def _what_is_built(plan: Plan, feeds: dict[str, Feed]) -> str:
     every, some = sum(len(feed.tables) for feed in feeds.values()), sum(map(len, plan.news.values()))
     due = [f"something has landed for {some:,} of {every:,} declared tables"] if some else []
     if left := plan.record["left"]:
-        due.append(f"the last build has left {named([name.removesuffix('+') for name in left])}")
+        models = [name.removesuffix("+") for name in left if name.endswith("+")]
+        due.append(f"the last build has left {named(models or left)}")
     told = ", and ".join(due) or "something has landed for no declared table"
     return f"{told[0].upper()}{told[1:]}; the other tables stay as they are. To build everything: highwater dbt build"
 

@@ -177,27 +177,27 @@ def left_of(runs: Iterable) -> list[str] | None:
     Arguments:
         runs: dbt's results, one a node.
     """
-    selectors = {}
+    left = {}
     for run in runs:
         if str(run.status) in DONE:
             continue
         node = run.node
-        kind = str(node.resource_type)
+        kind, own = str(node.resource_type), [node.name] if A_NAME.fullmatch(node.name) else []
         if kind in MADE:
-            found = [f"{node.name}+"]
+            selectors = [f"{name}+" for name in own]
         elif kind in TESTS and str(run.status) == "skipped":
-            found = [node.name]  # what it waited for is left itself
+            left |= dict.fromkeys(own)  # the model that it waited for is left, and takes it along
+            continue
         elif kind in TESTS:
             attached = getattr(node, "attached_node", None)
-            found = [_selector_of(tested) for tested in ([attached] if attached else node.depends_on.nodes)]
+            tested = [attached] if attached else node.depends_on.nodes
+            selectors = [*own, *map(_selector_of, tested)]
         else:
+            selectors = []
+        if not selectors:
             return None
-        selectors |= dict.fromkeys(found)
-    if not all(
-        selector.startswith("source:") or A_NAME.fullmatch(selector.removesuffix("+")) for selector in selectors
-    ):
-        return None
-    return [*selectors]
+        left |= dict.fromkeys(selectors)
+    return [*left]
 
 
 def _selector_of(unique_id: str) -> str:

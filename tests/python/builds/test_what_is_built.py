@@ -124,12 +124,16 @@ def test_what_a_build_has_left():
         result("computes", "fail", "unit_test", None, "model.shop.totals.v2"),
     ]
     assert dbt.left_of(failed) == [
-        "orders_merged+", "orders+", "countries+", "is_unique_orders", "lines_changes+", "source:crm+",
-        "source:crm.items+", "rates+", "totals.v2+",
+        "orders_merged+", "orders+", "countries+", "is_unique_orders", "is_there_lines", "lines_changes+",
+        "own", "source:crm+", "source:crm.items+", "rates+", "computes", "totals.v2+",
     ]  # fmt: skip
-    # what cannot be selected exactly is everything: a hook, and a name that dbt would read as something else
+    # a test of nothing in particular, and one of a name that dbt would read as something else
+    assert dbt.left_of([result("is_day", "fail", "test")]) == ["is_day"]
+    assert dbt.left_of([result("a, b", "fail", "test", "model.shop.orders")]) == ["orders+"]
+    assert dbt.left_of([result("a, b", "skipped", "test", "model.shop.orders")]) == []
+    # what cannot be selected exactly is everything: a hook, a model of such a name
     assert dbt.left_of([*failed, result("on-run-start-0", "error", "operation")]) is None
-    assert dbt.left_of([result("orders and lines", "skipped", "test")]) is None
+    assert dbt.left_of([result("orders and lines", "skipped")]) is None
 
 
 def test_arguments_that_select_are_no_other_project(monkeypatch, tmp_path):
@@ -416,7 +420,7 @@ def test_one_sick_table_is_one_sick_table(fleet):
     fleet.deliver(first, 12)
     said, statuses = fleet.outcomes(1)
     assert statuses[f"{first}_merged"] == "success" and statuses[f"{third}_merged"] == "skipped" and untouched(second)
-    assert "1 of 3 declared tables, and the last build has left fleet_002_changes" in said
+    assert "for 1 of 3 declared tables, and the last build has left fleet_002, fleet_002_changes, fleet_002_m" in said
     # mended, and now a model fails: what was left is built up to that one
     fleet.switch("model")
     said, statuses = fleet.outcomes(1)

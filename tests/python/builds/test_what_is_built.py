@@ -1,5 +1,6 @@
 """A build costs nothing for tables of which nothing has landed, and its rows are those of a build of everything."""
 
+import contextlib
 import json
 import os
 import re
@@ -12,9 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 from fault_points import Commands
-from highwater.builds import account, last_build
+from highwater.builds import account, build, last_build
+from highwater.builds.told_landing import Landed
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import ReadOptions
+from highwater.runtime.errors import CheckError
 from highwater.spark import dbt, untold
 from repository import PROJECT
 from workshop import environment_of_a_user
@@ -226,6 +229,135 @@ def test_what_is_to_be_told_stays_until_it_was(tmp_path, monkeypatch):
     assert untold.untold("fields") == untold.untold("rejected") == {}
     (tmp_path / "untold.json").write_text('{"fields": [')
     assert untold.untold("fields") == {}
+
+
+class Played:
+    """A project whose builds are played: what has landed and what dbt comes to is said, what dbt is told is kept."""
+
+    def __init__(self, folder: Path, monkeypatch):
+        self.told, self.mark, self.landed, self.outcomes = [], "mark", {"shop": (1, 10)}, []
+        monkeypatch.setenv("HIGHWATER_LAKE", str(folder))
+        monkeypatch.setenv("HIGHWATER_PROJECT", "changed")
+        monkeypatch.setenv("DBT_PROFILES_DIR", str(PROJECT / "profiles"))
+        monkeypatch.chdir(folder)
+        logs = [(name, [("shop", name)]) for name in ("orders", "lines")]
+        for name, play in {
+            "build.declared_feeds": lambda: feed("shop"),
+            "build.require_landing_folder": lambda feeds: None,
+            "build.session": lambda **_: Rows("orders"),
+            "build.land_and_tell": lambda spark, feeds: Landed(newest=self.landed),
+            "build.add_new_fields": lambda spark: None,
+            "build.logged_tables": lambda: logs,
+            "last_build.fingerprint": lambda others: f"{self.mark} {others}",
+            "last_build._versions": dict,
+            "last_build.summary": lambda *_: ("words", [], {}, {}),
+            "rejections.check_thresholds": lambda: None,
+            "rejections.of_build": lambda *_: ([], []),
+        }.items():
+            monkeypatch.setattr(f"highwater.builds.{name}", play)
+        monkeypatch.setattr(dbt, "outcome_of", self.play)
+
+    def play(self, arguments: list[str]) -> dbt.Outcome:
+        self.told.append(arguments)
+        outcome = self.outcomes.pop(0) if self.outcomes else dbt.Outcome(0, [])
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def build(self, *arguments: str, run=build.build, outcomes=()) -> list[list[str]]:
+        """Build; return what dbt was told to select in each invocation, [] for everything."""
+        self.told, self.outcomes = [], [*outcomes]
+        with contextlib.suppress(CheckError, KeyboardInterrupt):
+            run([*arguments])
+        selects = [[*words, "--"] for words in self.told]
+        starts = [words.index("--select") + 1 if "--select" in words else len(words) for words in selects]
+        return [
+            words[at : next(n for n, word in enumerate(words) if n >= at and word.startswith("--"))]
+            if at < len(words)
+            else []
+            for words, at in zip(selects, starts, strict=True)
+        ]
+
+
+@pytest.fixture
+def played(tmp_path, monkeypatch):
+    return Played(tmp_path, monkeypatch)
+
+
+ORDERS = ["source:shop.orders+"]
+UNASSIGNED = ["unassigned_records"]
+SICK_MART = dbt.Outcome(1, ["orders+"], ("orders",))
+
+
+def test_the_next_build_takes_what_the_last_one_left(played, capsys):
+    assert played.build() == [[]] and played.build() == []
+    assert "Nothing has landed" in capsys.readouterr().out
+    played.landed = {"shop": (2, 20)}
+    assert played.build(outcomes=[SICK_MART]) == [ORDERS + UNASSIGNED]
+    assert played.build(outcomes=[SICK_MART]) == [["orders+", *UNASSIGNED]]
+    assert "The last build has left orders; the other tables stay" in capsys.readouterr().out
+    played.landed = {"shop": (3, 30)}
+    assert played.build() == [[*ORDERS, "orders+", *UNASSIGNED]] and played.build() == []
+    # the ledger and the lists that dbt skipped are built behind it, unless they failed themselves
+    played.landed = {"shop": (4, 40)}
+    skipped = dbt.Outcome(1, ["lines_changes+", "ledger+", "stale_rows+"], ("is_sound",))
+    assert played.build(outcomes=[skipped]) == [ORDERS + UNASSIGNED, ["ledger", "stale_rows"]]
+    assert played.build(outcomes=[dbt.Outcome(1, ["ledger+"], ("ledger",))]) == [["lines_changes+", *UNASSIGNED]]
+    assert played.build() == [["ledger+", *UNASSIGNED]] and played.build() == []
+
+
+def test_what_cannot_be_told_is_everything(played):
+    """Killed, stopped in the middle, or changed; and what has not begun changes nothing."""
+    assert played.build(outcomes=[KeyboardInterrupt()]) == [[]] and played.build() == [[]]
+    played.landed = {"shop": (2, 20)}
+    assert played.build(outcomes=[KeyboardInterrupt()]) == [ORDERS + UNASSIGNED]
+    assert played.build() == [ORDERS + UNASSIGNED], "of a part that part"
+    played.landed = {"shop": (3, 30)}
+    assert played.build(outcomes=[dbt.Outcome(1, None)]) == [ORDERS + UNASSIGNED] and played.build() == [[]]
+    played.landed = {"shop": (4, 40)}
+    assert played.build(outcomes=[dbt.Outcome(2, None)]) == [ORDERS + UNASSIGNED] and played.build() == [[]]
+    played.mark = "mistyped"
+    assert played.build(outcomes=[dbt.Outcome(2, None, has_begun=False)]) == [[]]
+    played.mark = "mark"
+    assert played.build() == []
+    played.landed = {"shop": (1, 11)}
+    assert played.build() == [[]], "raw went back"
+
+
+def test_a_selection_and_dbt_itself_leave_the_rest_as_it_is(played):
+    operations = [*last_build.OPERATIONS]
+    played.build()
+    played.landed = {"shop": (2, 20)}
+    chosen = ["--select", "lines"]
+    assert played.build(*chosen) == [[*operations, "lines"]] and played.build(*chosen) == []
+    assert played.build() == [ORDERS + UNASSIGNED] and played.build() == []
+    played.landed = {"shop": (3, 30)}
+    failed = dbt.Outcome(1, ["lines+"], ("lines",))
+    assert played.build(*chosen, outcomes=[failed]) == [[*operations, "lines"]]
+    assert played.build(*chosen) == [[*operations, "lines"]], "it may be well now"
+    assert played.build() == [[*ORDERS, "lines+", *UNASSIGNED]] and played.build() == []
+    # killed, or of another project: everything
+    played.build(*chosen, "--exclude", "a", outcomes=[KeyboardInterrupt()])
+    assert played.build() == [[]]
+    played.mark = "changed"
+    assert played.build(*chosen) == [[*operations, "lines"]] and played.build(*chosen) == []
+    assert played.build() == [[]] and played.build() == []
+    # with other options everything, and again without them
+    assert played.build("--vars", "{a: 1}") == [[]] and played.build("--vars", "{a: 1}") == []
+    assert played.build() == [[]]
+
+    def dbt_itself(*arguments, outcomes=()):
+        played.build(*arguments, run=build.run_dbt, outcomes=outcomes)
+        return played.build()
+
+    for reading in (["test"], ["docs", "generate"], ["source", "freshness"], ["show", "--inline", "select 1"]):
+        assert dbt_itself(*reading) == [], reading
+    assert dbt_itself("run", "--select", "orders") == dbt_itself("build") == []
+    assert dbt_itself("run", "--select", "orders", outcomes=[SICK_MART]) == [["orders+", *UNASSIGNED]]
+    assert dbt_itself("run", "--selekt", "orders", outcomes=[dbt.Outcome(2, None, has_begun=False)]) == []
+    for writing in (["run-operation", "x"], ["run", "--full-refresh"], ["--quiet", "test"], ["retry"]):
+        assert dbt_itself(*writing) == [[]], writing
+    assert dbt_itself("run", outcomes=[KeyboardInterrupt()]) == [[]]
 
 
 # models and a test of somebody's own, which fail while there is a line in a file

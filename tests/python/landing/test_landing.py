@@ -15,8 +15,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import yaml
+from highwater.builds import told_landing
+from highwater.builds.told_landing import land_and_tell
 from highwater.catalog.feeds import Feed, declared_feeds
-from highwater.cli import _land
 from highwater.formats.formats import ReadOptions
 from highwater.landing import landing
 from highwater.landing.deliveries import all_empty
@@ -227,7 +228,7 @@ def test_what_cannot_be_read_stops_its_feed_alone_until_it_is_left_out(workshop,
     os.mkfifo(folder / "pipe\x1b[31m.json")
     with open(os.path.join(os.fsencode(folder), b"bad\xff.json"), "w"):
         pass
-    *_, failures = _land(workshop.spark, {name: feeds[name] for name in (FEED, "datastream_cases")})
+    failures = land_and_tell(workshop.spark, {name: feeds[name] for name in (FEED, "datastream_cases")}).failures
     said = "\n".join(failures).splitlines()
     assert "datastream_cases: 1 file" in capsys.readouterr().out and len(failures) == 1
     assert len(said) == 3 and not UNPRINTABLE.search("".join(said))
@@ -253,11 +254,11 @@ def test_the_folder_of_a_feed_that_has_landed_is_missed(workshop, capsys):
     workshop.land("datastream_cases")
     (workshop.landing / "datastream_cases").rename(workshop.landing / "_away")
     try:
-        _land(workshop.spark, {"datastream_cases": declared_feeds()["datastream_cases"]})
+        land_and_tell(workshop.spark, {"datastream_cases": declared_feeds()["datastream_cases"]})
     finally:
         (workshop.landing / "_away").rename(workshop.landing / "datastream_cases")
     assert "the folder datastream_cases/, of which files have landed, is not there any more" in capsys.readouterr().err
-    _land(workshop.spark, {"datastream_cases": declared_feeds()["datastream_cases"]})
+    land_and_tell(workshop.spark, {"datastream_cases": declared_feeds()["datastream_cases"]})
     assert "is not there any more" not in capsys.readouterr().err
 
 
@@ -277,9 +278,9 @@ def test_what_is_not_whole_or_not_called_so_waits_and_is_named(workshop, capsys,
             deliver(name, content)
 
         def land() -> tuple[list[str], str]:
-            _, waiting, failures = _land(workshop.spark, {feed: declared_feeds()[feed]})
-            assert not failures
-            return waiting, capsys.readouterr().err
+            found = land_and_tell(workshop.spark, {feed: declared_feeds()[feed]})
+            assert not found.failures
+            return found.changed, capsys.readouterr().err
 
         waiting, said = land()
         assert len(waiting) == 1 and waiting[0].startswith(f"{feed}/visits/2.csv is cut: it ends within a line")
@@ -389,14 +390,13 @@ def tables_of(workshop, feed: str) -> dict[str, list[str]]:
 
 
 def test_a_second_table_of_one_name_keeps_its_own_name_however_the_files_are_read(workshop, capsys):
-    from highwater.cli import _land
 
     feed = "debezium_schemas"
     with declared(workshop, feed, "orders", **MULTI) as reading:
         # side by side: each file knows its own first table only
         workshop.deliver(feed, "1.json", of_tables("public.orders", "public.Items"))
         workshop.deliver(feed, "2.json", of_tables("archive.orders", "public.orders", "archive.orders", "public.items"))
-        _land(workshop.spark, {feed: reading})
+        land_and_tell(workshop.spark, {feed: reading})
         said = capsys.readouterr().err
         assert (
             f"warning: {feed}: records of the table 'orders' of the schema 'archive' are in unassigned_records, for "
@@ -511,13 +511,12 @@ def test_parquet_files_land_with_their_size_and_hash(workshop):
 
 
 def test_folders_that_are_no_declared_table_are_named(workshop, capsys):
-    from highwater.cli import _land
 
     feed = "arcion_folders"
     with declared(workshop, feed, "nation", format="arcion-csv") as reading:
         for folder in ("nation", "region", "_quarantine"):
             workshop.deliver(feed, f"{folder}/one.csv", b"1,a\n")
-        _land(workshop.spark, {feed: reading})
+        land_and_tell(workshop.spark, {feed: reading})
     said = capsys.readouterr()
     assert said.out.startswith(f"{feed}: 1 file, 1 record")
     assert said.err == (
@@ -536,9 +535,9 @@ def test_records_of_several_tables_in_one_folder_are_told(workshop, capsys):
     with declared(workshop, feed, *folders, format="debezium-json", connector="postgresql") as reading:
         for folder, tables in folders.items():
             workshop.deliver(feed, f"{folder}/one.json", [{**of, "after": {"id": 1}} for of in of_tables(*tables)])
-        _land(workshop.spark, {feed: reading})
+        land_and_tell(workshop.spark, {feed: reading})
         told = capsys.readouterr().err
-        _land(workshop.spark, {feed: reading})
+        land_and_tell(workshop.spark, {feed: reading})
     assert told == "".join(
         f"warning: {feed}.{folder}: its records name several tables ({names}), and the folder tells one: "
         "all become rows of it. Declare `layout: records` for the feed where they are several\n"
@@ -555,7 +554,7 @@ def test_whether_all_files_have_landed_is_known_without_asking_spark(workshop):
         for name in ("one", "two"):
             workshop.deliver(feed, f"orders/{name}.json", [{**of_tables("public.orders")[0], "after": {"id": 1}}])
             assert not landing.has_all_landed(reading)
-            _land(workshop.spark, {feed: reading})
+            land_and_tell(workshop.spark, {feed: reading})
             assert landing.has_all_landed(reading)
 
 
@@ -595,8 +594,8 @@ def test_a_feed_of_which_nothing_has_ever_landed_is_told_where_its_files_go(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HIGHWATER_LANDING", raising=False)
     results = [(feed, landing.Landed(feed.name, newest=newest)) for feed, newest in landed]
-    monkeypatch.setattr(landing, "land_all", lambda spark, feeds: (result for result in results))
-    newest, *_ = _land(None, {feed.name: feed for feed, _ in landed})
+    monkeypatch.setattr(told_landing, "land_all", lambda spark, feeds: (result for result in results))
+    newest = land_and_tell(None, {feed.name: feed for feed, _ in landed}).newest
     assert newest == {feed.name: newest for feed, newest in landed}
     assert capsys.readouterr().out.strip() == told
 

@@ -9,9 +9,10 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
+from highwater.builds.told_landing import land_and_tell
 from highwater.catalog.feeds import declared_feeds
-from highwater.cli import _land
 from highwater.landing import landing
+from highwater.runtime.errors import CheckError
 from highwater.upkeep.rebuild import rebuild_from_raw
 from repository import FIXTURES
 
@@ -332,10 +333,10 @@ def test_what_an_earlier_version_landed_while_it_was_downloaded_is_told_and_take
     whole = files / "second/input/dms_dates/visits" / cut.name.removesuffix(".6E5fAbCd")
     workshop.deliver("dms_begun.begun_visits", whole.name, whole.read_bytes())
     feeds = {"dms_begun": declared_feeds()["dms_begun"]}
-    _, (told,), _ = _land(workshop.spark, feeds)
+    (told,) = land_and_tell(workshop.spark, feeds).changed
     name = f"dms_begun/begun_visits/{whole.name}"
     assert told.startswith(f"{name} begins with all that landed before as {name}.6E5fAbCd, while it was written.")
-    assert _land(workshop.spark, feeds)[1] == [told], "until something is done about it"
+    assert land_and_tell(workshop.spark, feeds).changed == [told], "until something is done about it"
     workshop.build("+begun_visits", command="run")
     entry, path, table = re.search(
         r"in (\S+), as the last: (\{.*\})\. Then run: highwater rebuild (\S+) --", told
@@ -345,12 +346,14 @@ def test_what_an_earlier_version_landed_while_it_was_downloaded_is_told_and_take
         "format: dms-csv\n", f"format: dms-csv\n          epochs:\n            - {entry}\n"
     )
     declaration.write_text(text)
-    assert "classified again from raw" in rebuild_from_raw(workshop.spark, table)
+    with pytest.raises(CheckError, match=r"2 records that were accepted would be rejected"):
+        rebuild_from_raw(workshop.spark, table)
+    assert "classified again from raw" in rebuild_from_raw(workshop.spark, table, accept_loss=True)
     assert workshop.rows("select id, note from begun_visits order by 1") == [
         (4, "jan2 bis"), (5, "jan3 and more"), (6, "six"),
     ]  # fmt: skip
     feeds = {"dms_begun": declared_feeds()["dms_begun"]}
-    assert _land(workshop.spark, feeds)[1] == []
+    assert land_and_tell(workshop.spark, feeds).changed == []
 
 
 @pytest.mark.long

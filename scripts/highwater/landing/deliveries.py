@@ -163,7 +163,8 @@ def begun_in_words(feed: Feed, source_file: str, before: str) -> str:
         "Both count now, and the last line of the beginning may be cut. To leave the beginning out, add to `epochs` of "
         f"the feed in models/staging/{feed.name}/_{feed.name}__sources.yml, as the last: "
         f"{{when: {json.dumps(f'source_file = {sql_text(before)}')}, ignore: true}}. "
-        f"Then run: {' && '.join(f'highwater rebuild {table} --from raw' for table in tables)}"
+        f"Then run: {' && '.join(f'highwater rebuild {table} --from raw --accept-loss' for table in tables)}, which "
+        "says what it takes out"
     )
 
 

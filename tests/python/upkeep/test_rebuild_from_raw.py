@@ -156,7 +156,7 @@ def test_records_that_raw_no_longer_has_are_not_lost(clocks):
     # negative control: without the refusal a row is gone
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rebuilding, "_refuse_loss", lambda *_: None)
-        rebuild_from_raw(clocks.spark, DROPPED)
+        rebuild_from_raw(clocks.spark, DROPPED, accept_loss=True)
     assert clocks.rows(f"select id from {DROPPED}") == [(2,)]
 
 

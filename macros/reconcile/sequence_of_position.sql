@@ -7,6 +7,9 @@
     {%- set second = "split_part(" ~ text ~ ", ' ', 2)" -%}
     {%- if format.startswith('datastream') and order == 'change_sequence_number' -%}
         {%- set sequence = highwater.sortable_sequence([{'text': text, 'base': 'hex', 'at_most': 4}]) -%}
+    {%- elif format == 'debezium-json' and order == 'kafka' -%}
+        {#- offsets of one partition say nothing of the others -#}
+        {%- set sequence = 'cast(null as string)' -%}
     {%- elif order == 'mysql_sort_keys' or connector in ['mysql', 'mariadb'] or format == 'arcion-csv' -%}
         {%- set sequence = highwater.sortable_sequence([
             {'text': log_file, 'base': 'decimal'}, {'text': second, 'base': 'decimal'},
@@ -34,6 +37,19 @@ case
         then lower(regexp_replace(concat(replace({{ text }}, ':'), 'ffffffffffff'), '^(.{16})', '$1/'))
 end
         {%- endset -%}
+    {%- elif connector == 'db2' -%}
+        {%- set sequence -%}
+case
+    when {{ text }} rlike '^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:([0-9A-Fa-f]{4}|[0-9A-Fa-f]{16})$'
+        -- whatever stands behind the LSN of the commit
+        then concat(lower(regexp_replace(lpad(replace({{ text }}, ':'), 32, '0'), '^(.{16})', '$1/')), '/ffffffffffffffff/ffffffffffffffff')
+end
+        {%- endset -%}
+    {%- elif connector == 'informix' -%}
+        {%- set sequence = "concat(" ~ highwater.sortable_sequence([{'text': text, 'base': 'decimal'}]) ~ ", '/ffffffffffffffff')" -%}
+    {%- elif connector in ['spanner', 'yugabytedb', 'mongodb'] -%}
+        {#- nothing that a database of theirs says of an export can be compared with it -#}
+        {%- set sequence = 'cast(null as string)' -%}
     {%- elif format.startswith('arcion') -%}
         {%- set sequence -%}
 case

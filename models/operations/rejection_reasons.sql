@@ -18,6 +18,11 @@ from
         'Look at the file and line and deliver the record whole in a file under another name'
     ),
     (
+        'unknown_form',
+        'The record is whole and is none that the format of the feed knows how to read',
+        'Do what the detail says; compare what was found with docs/formats.md'
+    ),
+    (
         'wrong_column_count',
         'The record has another number of values than its file or table has columns',
         'Look at the file and line; a separator inside a value needs quotes and columns that came or went need a period'
@@ -30,7 +35,7 @@ from
     (
         'unreadable_sequence',
         'The order at the source is absent or is no sequence of the declared form',
-        'Declare the order of the feed as its producer writes it, then: highwater replay TABLE; rows without one are a baseline'
+        'Declare the order of the feed as its producer writes it (of records without positions from Kafka order: kafka), then: highwater replay TABLE; rows without one are a baseline'
     ),
     (
         'unreadable_commit_time',

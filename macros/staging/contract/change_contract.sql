@@ -25,7 +25,8 @@
         landing_batch,
         landed_at,
         rejection_reason,
-        case rejection_reason
+        -- a problem is `code: what was found`
+        coalesce(nullif(regexp_replace(problem, '^\\w+(: )?', ''), ''), case rejection_reason
             {%- if ignores %}
             when 'ignored' then 'an epoch of the feed says `ignore: true` of it'
             {%- endif %}
@@ -38,9 +39,7 @@
             {%- if key %}
             when 'null_key' then {{ highwater.sql_text('the key is ' ~ key | join(', ')) }}
             {%- endif %}
-            -- `code: what was found`
-            else regexp_replace(problem, '^\\w+(: )?', '')
-        end as rejection_detail,
+        end) as rejection_detail,
         case when rejection_reason is not null then record end as record
     from (
         select

@@ -5,10 +5,14 @@
     {%- set decoded = [] -%}
     {%- for column in highwater.entity_columns(entity) -%}
         {%- set type = column.data_type -%}
-        {%- if column.unit and column.unit not in ('millis', 'micros', 'nanos') -%}
+        {%- if column.unit and column.unit not in (['unsigned'] if type == 'decimal(20,0)' else ['millis', 'micros', 'nanos']) -%}
             {{ exceptions.raise_compiler_error(
-                "the column " ~ column.name ~ " declares the unit '" ~ column.unit ~ "'; it must be millis, micros or nanos."
+                "the column " ~ column.name ~ " declares the unit '" ~ column.unit ~ "'; it must be millis, micros or nanos, or unsigned "
+                ~ "of a decimal(20,0)."
             ) }}
+        {%- elif type == 'decimal(20,0)' and (column.unit or highwater.feed_setting(feed, 'connector') in ('mysql', 'mariadb')) -%}
+            {#- an unsigned bigint, or what may be one -#}
+            {%- do decoded.append([column.field, 'number', '0 ' ~ (column.unit or 'maybe unsigned')]) -%}
         {%- elif type.startswith('decimal') -%}
             {%- do decoded.append([column.field, 'number', highwater.decimal_digits(type)[1]]) -%}
         {%- elif type in ('tinyint', 'smallint', 'int', 'bigint') -%}

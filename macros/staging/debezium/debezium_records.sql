@@ -6,6 +6,9 @@
         'name', 'server_id', 'ts_ms', 'snapshot', 'sequence', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn',
         'commit_lsn', 'change_lsn', 'event_serial_no',
     ] -%}
+    {%- for field in highwater.debezium_position_fields(feed) if field not in source_fields -%}
+        {%- do source_fields.append(field) -%}
+    {%- endfor -%}
     {%- set sequence -%}
 case when is_baseline then {{ highwater.lowest_sequence() }} else position end
     {%- endset -%}
@@ -18,8 +21,16 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
         case
             when problem is not null then problem
             {{- highwater.unreadable_text() | indent(12) }}
+            when document is null then 'malformed_record: it is no whole document'
             when is_readable is distinct from true
-                then 'malformed_record: it is no whole document with {{ '__op or __deleted' if is_flattened else 'op, before and after' }}'
+                then concat(
+                    'unknown_form: it has no {{ 'fields of a row' if is_flattened else 'op' }}, only ',
+                    coalesce(array_join(json_object_keys(text), ', '), 'an array'),
+                    '{{ '' if is_flattened else '; a row without before and after is flattened, then declare `form: flattened`' }}'
+                )
+            {%- if is_flattened %}
+            {{- highwater._debezium_untold(feed) | indent(12) }}
+            {%- endif %}
             {{- highwater.unknown_source(feed) | indent(12) }}
         end as problem,
         map_filter(
@@ -36,7 +47,7 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
             when 'd' then 'delete'
             when 't' then 'truncate'
         end as change_type,
-        {{ highwater.debezium_sequence('metadata', connector, as_delivered=true) }} as sequence,
+        {{ highwater.debezium_sequence('metadata', feed, as_delivered=true) }} as sequence,
         {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
         metadata.ts_ms as commit_time,
         {{ highwater.timestamp_of_millis('metadata.ts_ms') | indent(8) }} as changed_at,
@@ -51,11 +62,11 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
             select
                 *,
                 {{ 'metadata.server_id' if connector in ('mysql', 'mariadb') else 'metadata.name' }} as source_identity,
-                {{ highwater.debezium_sequence('metadata', connector) | indent(16) }} as position,
+                {{ highwater.debezium_sequence('metadata', feed) | indent(16) }} as position,
                 transform(array(image, old_image), fields -> {{ highwater.debezium_texts('fields', feed, entity) | indent(16) }}) as texts
             from (
                 {{- highwater._with_types(
-                    highwater._debezium_flattened(records, source_fields) if is_flattened
+                    highwater._debezium_flattened(records, source_fields, feed) if is_flattened
                     else highwater._debezium_envelopes(records, source_fields, entity),
                     highwater.debezium_decoded_columns(feed, entity)
                 ) | indent(12) }}
@@ -134,14 +145,15 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
     )
 {%- endmacro -%}
 
-{%- macro _debezium_flattened(records, source_fields) %}
+{%- macro _debezium_flattened(records, source_fields, feed) %}
+    {%- set prefix = highwater.feed_setting(feed, 'prefix') %}
     select
         *,
         image is not null as is_readable,
         struct(
-            coalesce(meta['__op'], case meta['__deleted'] when 'true' then 'd' when 'false' then 'u' end) as op,
+            coalesce({{ highwater._debezium_metadata('op', prefix) }}, case meta['__deleted'] when 'true' then 'd' when 'false' then 'u' end) as op,
             {%- for name in source_fields %}
-            coalesce(meta['__{{ name }}'], meta['__source_{{ name }}']) as {{ name }}{{ ',' if not loop.last }}
+            {{ highwater._debezium_metadata(name, prefix) }} as {{ name }}{{ ',' if not loop.last }}
             {%- endfor %}
         ) as metadata,
         cast(null as map<string, variant>) as old_image,
@@ -149,7 +161,8 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
     from (
         select
             *,
-            cast(map_filter(image, (field, value) -> startswith(field, '__')) as map<string, string>) as meta
+            cast(map_filter(image, (field, value) -> startswith(field, '__')
+                {%- if prefix is not none %} or startswith(field, {{ highwater.sql_text(prefix) }}){% endif %}) as map<string, string>) as meta
         from (
             select
                 *,
@@ -167,6 +180,31 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
             )
         )
     )
+{%- endmacro -%}
+
+{%- macro _debezium_metadata(name, prefix) -%}
+    {#- the envelope has its own ts_us, when the connector came to the change -#}
+    {%- set names = ['source_' ~ name] if name == 'ts_us' else [name] if name == 'source_ts_ms' else ['source_' ~ name, name] -%}
+    {%- set fields = [] -%}
+    {%- for each in ([] if prefix is none else [prefix]) + ['__'] -%}
+        {%- for field in names -%}
+            {%- do fields.append('meta[' ~ highwater.sql_text(each ~ field) ~ ']') -%}
+        {%- endfor -%}
+    {%- endfor -%}
+{{ fields[0] if fields | length == 1 else 'coalesce(' ~ fields | join(', ') ~ ')' }}
+{%- endmacro -%}
+
+{%- macro _debezium_untold(feed) -%}
+    {%- set prefix = highwater.feed_setting(feed, 'prefix') -%}
+    {%- set begins = '__' if prefix is none else '__ and ' ~ prefix -%}
+    {%- set fields = highwater.debezium_position_fields(feed) -%}
+    {%- set told = fields | map('replace', 'source_', '') | list %}
+when metadata.op is null
+    then 'unknown_operation: it has no __op and no __deleted: let the producer add op (add.fields), and declare as `prefix` what names of metadata begin with where it is not {{ begins }}; headers are not read'
+    {%- if fields %}
+when position is null and not is_baseline and coalesce({% for name in fields %}metadata.{{ name }}{{ ', ' if not loop.last }}{% endfor %}) is null
+    then 'unreadable_sequence: it has no {{ told | join(' or ') }} under __source_ or {{ begins }}: let the producer add source.{{ told | join(',source.') }} (add.fields), and declare as `prefix` what names of metadata begin with; headers are not read'
+    {%- endif %}
 {%- endmacro -%}
 
 {%- macro _is_available(unavailable) -%}

@@ -1,23 +1,19 @@
-{%- macro debezium_sequence(metadata, connector, as_delivered=false) -%}
-    {%- set fields = {
-        'postgresql': ['lsn', 'sequence'],
-        'mysql': ['file', 'pos'],
-        'mariadb': ['file', 'pos'],
-        'oracle': ['commit_scn', 'scn', 'ssn'],
-        'sqlserver': ['commit_lsn', 'change_lsn', 'event_serial_no'],
-    } -%}
-    {%- if execute and connector not in fields -%}
-        {{ exceptions.raise_compiler_error(
-            "debezium_sequence: the feed declares the connector '" ~ connector ~ "'; it must be one of: "
-            ~ fields.keys() | join(', ') ~ "."
-        ) }}
-    {%- endif -%}
+{%- macro debezium_sequence(metadata, feed, as_delivered=false) -%}
+    {%- set connector = highwater.feed_setting(feed, 'connector') if highwater.feed_setting(feed, 'order') != 'kafka' else 'kafka' -%}
+    {%- set fields = highwater.debezium_position_fields(feed) -%}
     {%- set is_read = metadata ~ ".op <=> 'r'" -%}
     {#- what is behind every change of its position -#}
     {%- set last = "'ffffffffffffffff'" -%}
-    {%- if as_delivered -%}
-concat_ws(', '{% for field in fields.get(connector, []) %}, concat('{{ field }} ', coalesce({{ metadata }}.{{ field }}, 'absent')){% endfor %})
-    {%- elif connector == 'postgresql' -%}
+    {%- if as_delivered and connector == 'kafka' -%}
+case
+    when {{ metadata }}.op <=> 't' then 'absent, for a truncate has no order among the partitions of Kafka'
+    else 'absent, for neither the name of the file (<topic>+<partition>+<offset>) nor a field offset beside the record tells the order of Kafka'
+end
+    {%- elif as_delivered -%}
+concat_ws(', '{% for field in fields %}, concat('{{ field }} ', coalesce({{ metadata }}.{{ field }}, 'absent')){% endfor %})
+    {%- elif connector == 'kafka' -%}
+{{ highwater._kafka_offset(feed, metadata) }}
+    {%- elif connector == 'postgresql' or connector == 'yugabytedb' -%}
         {%- set lsn = highwater.sortable_sequence([{
             'text': "coalesce(" ~ metadata ~ ".lsn, regexp_extract(" ~ metadata ~ ".sequence, '\"([0-9]+)\"\\\\]$', 1))", 'base': 'decimal',
         }]) -%}
@@ -25,6 +21,13 @@ concat_ws(', '{% for field in fields.get(connector, []) %}, concat('{{ field }} 
             'text': "regexp_extract(" ~ metadata ~ ".sequence, '^\\\\[\"([0-9]+)\"', 1)", 'base': 'decimal',
         }]) -%}
 case
+    {%- if connector == 'yugabytedb' %}
+    -- a position of the tablets, which split: the clock of the whole cluster tells the order
+    when {{ metadata }}.lsn like '%:%'
+        then {{ highwater.sortable_sequence([
+            {'text': metadata ~ '.commit_time', 'base': 'decimal'}, {'text': metadata ~ '.record_time', 'base': 'decimal'},
+        ]) | indent(8) }}
+    {%- endif %}
     -- written before, or right behind, what was committed earlier: what was read between the two is older
     when {{ lsn | indent(4) }} <= {{ committed | indent(4) }}
         then concat({{ committed | indent(8) }}, if({{ is_read }}, '', concat('/', {{ lsn | indent(8) }})))
@@ -54,6 +57,37 @@ case
     when {{ is_read }} then concat({{ scn | indent(4) }}, '/', {{ last }}, '/', {{ last }})
     else {{ position | indent(4) }}
 end
+    {%- elif connector == 'db2' -%}
+        {#- two LSNs of 8, 8 and 4 or 16 hex digits: four sections together -#}
+        {%- set lsn = "^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:([0-9A-Fa-f]{4}|[0-9A-Fa-f]{16})\\\\z" -%}
+        {%- set behind = "'ffffffff:ffffffff:ffffffffffffffff'" -%}
+case
+    when {{ metadata }}.commit_lsn rlike '{{ lsn }}'
+        and coalesce({{ metadata }}.change_lsn, if({{ is_read }}, {{ behind }}, null)) rlike '{{ lsn }}'
+        then lower(regexp_replace(
+            concat(
+                lpad(replace({{ metadata }}.commit_lsn, ':'), 32, '0'),
+                -- a row as it was read has all that was committed up to its position
+                lpad(replace(if({{ is_read }}, {{ behind }}, {{ metadata }}.change_lsn), ':'), 32, '0')
+            ),
+            '(.{16})(.{16})(.{16})(.{16})', '$1/$2/$3/$4'
+        ))
+end
+    {%- elif connector == 'informix' -%}
+        {%- set commit = highwater.sortable_sequence([{'text': metadata ~ '.commit_lsn', 'base': 'decimal'}]) -%}
+        {%- set change = highwater.sortable_sequence([{'text': metadata ~ '.change_lsn', 'base': 'decimal'}]) -%}
+concat(
+    {{ commit | indent(4) }},
+    '/',
+    -- a row as it was read has all that was committed up to its position
+    case when {{ is_read }} then {{ last }} else {{ change | indent(4) }} end
+)
+    {%- elif connector in ('spanner', 'mongodb') -%}
+        {%- set sections = [] -%}
+        {%- for field in fields -%}
+            {%- do sections.append({'text': metadata ~ '.' ~ field, 'base': 'decimal'}) -%}
+        {%- endfor -%}
+{{ highwater.sortable_sequence(sections) }}
     {%- else -%}
         {#- two LSNs of 8, 8 and 4 hex digits and a number of at most 8: three sections together -#}
         {%- set lsn = "^[0-9A-Fa-f]{8}:[0-9A-Fa-f]{8}:[0-9A-Fa-f]{4}\\\\z" -%}
@@ -72,4 +106,23 @@ case
         ))
 end
     {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _kafka_offset(feed, metadata) -%}
+    {%- set delivered = 'cast(record as string)' -%}
+    {%- set around = "get_json_object(" ~ delivered ~ ", '$." ~ highwater.feed_setting(feed, 'wrapping', 'value') ~ "')" -%}
+    {%- set offset = "coalesce(get_json_object(" ~ delivered ~ ", '$.offset'), get_json_object(" ~ delivered
+        ~ ", '$.metadata.offset'), get_json_object(" ~ delivered ~ ", '$.RECORD_METADATA.offset'))" -%}
+case
+    -- other partitions have other offsets, so nobody knows what a truncate comes behind
+    when {{ metadata }}.op <=> 't' then null
+    -- beside the record, in what a sink has put around it
+    when {{ around }} is not null and {{ offset }} is not null
+        then concat({{ highwater.sortable_sequence([{'text': offset, 'base': 'decimal'}]) | indent(8) }}, '/0000000000000000')
+    -- the file's name has the offset of its first record: <topic>+<partition>+<offset>
+    else {{ highwater.sortable_sequence([
+        {'text': "regexp_extract(source_file, '[+][0-9]+[+]([0-9]+)([.][^/+]*)?$', 1)", 'base': 'decimal'},
+        {'text': 'string(source_line)', 'base': 'decimal'},
+    ]) | indent(4) }}
+end
 {%- endmacro -%}

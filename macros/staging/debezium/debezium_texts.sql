@@ -1,11 +1,12 @@
 {%- macro debezium_texts(image, feed, entity) -%}
-    {%- if not highwater.debezium_decoded_columns(feed, entity) -%}
+    {%- set decoded = highwater.debezium_decoded_columns(feed, entity) -%}
+    {%- if not decoded -%}
 cast({{ image }} as map<string, string>)
     {%- else -%}
 transform_values(
     {{ image }},
     (field, value) -> case split_part(declared[field], ' ', 1)
-        when 'number' then {{ highwater._debezium_number(feed) | indent(8) }}
+        when 'number' then {{ highwater._debezium_number(feed, decoded) | indent(8) }}
         when 'timestamp' then {{ highwater._debezium_timestamp(feed) | indent(8) }}
         when 'date' then {{ highwater._debezium_date(feed) | indent(8) }}
         when 'binary' then {{ highwater._debezium_bytes(feed) | indent(8) }}
@@ -16,8 +17,9 @@ transform_values(
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _debezium_number(feed) -%}
+{%- macro _debezium_number(feed, decoded) -%}
     {%- set decimals = highwater.feed_setting(feed, 'decimals') -%}
+    {%- set source_type = 'upper(types[field].parameters.`__debezium.source.column.type`)' -%}
 get(transform(
     array(case
         when schema_of_variant(value) like 'OBJECT%' then struct(
@@ -26,18 +28,41 @@ get(transform(
         -- what went through a double may have lost digits
         when schema_of_variant(value) = 'DOUBLE' and declared[field] <> 'number' and string(value) rlike '[0-9.]{17}'
             then struct(concat('not exact: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
+        {%- if decoded | selectattr(2, 'in', ['0 unsigned', '0 maybe unsigned']) | list %}
+        -- 64 bits without a sign, written as if the first of them were one
+        when declared[field] like '% unsigned' and schema_of_variant(value) = 'BIGINT' and string(value) like '-%' then struct(
+            case
+                when {{ source_type }} is null and declared[field] like '% maybe %'
+                    then concat('negative or above 9223372036854775807, declare the unit unsigned or the type bigint: ', string(value))
+                when {{ source_type }} not like '%UNSIGNED%' then string(value)
+                else string(try_cast(value as decimal(20, 0)) + 18446744073709551616)
+            end as plain,
+            string(null) as encoded,
+            int(null) as scale
+        )
+        {%- endif %}
         -- a number of JSON is the number
         when schema_of_variant(value) <> 'STRING' or string(value) in ('NaN', 'Infinity', '-Infinity')
             then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
         -- the record's schema says what its text is
         when types[field].name = 'org.apache.kafka.connect.data.Decimal'
             then struct(string(value) as plain, string(value) as encoded, int(types[field].parameters.scale) as scale)
-        when types[field].type <> 'bytes' then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
+        when types[field].type not in ('bytes', 'text or bytes') then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
         {%- if decimals in ('string', 'double') %}
         else struct(string(value) as plain, string(null) as encoded, int(null) as scale)
         {%- else %}
         {#- a setting of decimals says nothing of columns that are none -#}
         {%- set others = "(declared[field] = 'number' or declared[field] like '% integer') and " if decimals == 'precise' else '' %}
+        -- Avro's JSON encoding, in which each byte is a character
+        when types[field].type = 'text or bytes' and declared[field] = 'number'
+            then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
+        when types[field].type = 'text or bytes' and {{ others }}string(value) rlike '^[-+]?[0-9]+([.][0-9]+)?$'
+            then struct(concat('digits or bytes, declare `decimals`: ', string(value)) as plain, string(null) as encoded, int(null) as scale)
+        when types[field].type = 'text or bytes' then struct(
+            string(value) as plain, base64(encode(string(value), 'ISO-8859-1')) as encoded, int(split_part(declared[field], ' ', 2)) as scale
+        )
+        when types[field].type = 'bytes' and declared[field] <> 'number'
+            then struct(string(value) as plain, string(value) as encoded, int(split_part(declared[field], ' ', 2)) as scale)
         when {{ others }}not (length(string(value)) % 4 = 0 and string(value) rlike '^[A-Za-z0-9+/]+={0,2}$')
             then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
         when {{ others }}string(value) rlike '^[+]?[0-9]+$'
@@ -138,9 +163,14 @@ get(transform(
 {%- macro _debezium_bytes(feed) -%}
     {%- set binary = highwater.feed_setting(feed, 'binary') -%}
     {%- set is_hex = "string(value) rlike '^([0-9A-Fa-f]{2})+$'" -%}
+    {%- set is_base64url = "string(value) rlike '^[-_0-9A-Za-z]*={0,2}$' and length(string(value)) % 4 = 0" -%}
+    {%- set is_base64 = "translate(string(value), '+/', '-_') rlike '^[-_0-9A-Za-z]*={0,2}$' and length(string(value)) % 4 = 0" -%}
 case
     when types[field].type = 'bytes' then string(value)
-    {%- if binary == 'hex' %}
+    {%- if binary == 'bytes' %}
+    when types[field].type = 'text or bytes' then base64(encode(string(value), 'ISO-8859-1'))
+    else string(value)
+    {%- elif binary == 'hex' %}
     when string(value) rlike '^([0-9A-Fa-f]{2})*$' then base64(unhex(string(value)))
     else concat('no hex: ', string(value))
     {%- elif binary == 'base64url' %}
@@ -148,9 +178,13 @@ case
     {%- elif binary == 'base64' %}
     else string(value)
     {%- else %}
+    -- Avro's JSON encoding, in which each byte is a character
+    when types[field].type = 'text or bytes' and string(value) <> '' and ({{ is_hex }} or {{ is_base64 }})
+        then concat('bytes, hex or base64, declare `binary`: ', string(value))
+    when types[field].type = 'text or bytes' then base64(encode(string(value), 'ISO-8859-1'))
     when {{ is_hex }} and length(string(value)) % 4 = 0 then concat('hex or base64, declare `binary`: ', string(value))
     when {{ is_hex }} then base64(unhex(string(value)))
-    when string(value) rlike '^[-_0-9A-Za-z]*={0,2}$' and length(string(value)) % 4 = 0 then translate(string(value), '-_', '+/')
+    when {{ is_base64url }} then translate(string(value), '-_', '+/')
     else string(value)
     {%- endif %}
 end

@@ -15,6 +15,10 @@ filter(
         {{ document }}
     )),
     field -> not startswith(field, '__')
+    {%- set prefix = highwater.feed_setting(feed, 'prefix') -%}
+    {%- if prefix %} and not startswith(field, {{ highwater.sql_text(prefix) }}){% endif %}
+    {#- where nothing is before the names of metadata, they are known by their names -#}
+    {%- if prefix == '' %} and field not in ({{ highwater.quoted_texts(highwater.debezium_metadata_fields()) }}){% endif %}
 )
     {%- elif format == 'debezium-json' -%}
 json_object_keys(coalesce(

@@ -10,7 +10,7 @@ from highwater.builds import value_counts
 from highwater.catalog.columns import DECIMAL, WITH_UNIT
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, settings_of
-from highwater.catalog.feeds import declared_feeds, sql_text
+from highwater.catalog.feeds import Feed, declared_feeds, sql_text
 from highwater.catalog.tables import Trouble, by_itself, named, of_each
 from highwater.formats.formats import CHOICES
 from highwater.runtime.errors import UsageError
@@ -80,7 +80,7 @@ CONNECTORS = """
         from lake.`{entity}_changes`
         where log_batch >= {log_batch} and not is_derived and rejection_reason <> 'ignored'
     )
-    where connector in ({known})
+    where connector <> ''
     group by feed, connector
 """
 # whose records have the same positions
@@ -238,11 +238,10 @@ def _of_table(spark, entity: str, log_batch: int) -> Rejected | None:
 def _other_connectors(spark, entity: str, log_batch: int, batches: dict) -> list[OtherConnector]:
     """Return the connectors that most records of a feed name, where it declares another one."""
     feeds = declared_feeds()
-    declared = {name: feeds[name].settings["connector"] for name, _ in batches if feeds[name].format == "debezium-json"}
+    declared = {name: feeds[name].settings["connector"] for name, _ in batches if _has_connector(feeds[name])}
     if not declared:
         return []
-    known = ", ".join(sql_text(connector) for connector in CHOICES["connector"])
-    asked = CONNECTORS.format(entity=entity, log_batch=log_batch, names=sql_text(NAMES_CONNECTOR), known=known)
+    asked = CONNECTORS.format(entity=entity, log_batch=log_batch, names=sql_text(NAMES_CONNECTOR))
     others = []
     for row in spark.sql(asked).collect():
         own, read = declared.get(row.feed), sum(read for (feed, _), (read, _) in batches.items() if feed == row.feed)
@@ -265,11 +264,25 @@ def troubles_of_connectors(rejected: Iterable[Rejected]) -> list[str]:
         troubles.append(
             f"{feed}: {count:,} of {counted(read, 'record')} of {named(entities)} name the connector {told}, and the "
             f"feed declares {declared}: their order is not read rightly, and their values may not be; the first in "
-            f"{_place(found[0][1].first)}. Write `connector: {told}` in {sources_file(feed)}, and see what types and "
+            f"{_place(found[0][1].first)}. {_other_setting(told)} in {sources_file(feed)}, and see what types and "
             f"units become: highwater add-tables {feed} --ddl FILE. Then: highwater rebuild {table} --from raw"
             + (f", for {named(entities)}" if len(found) > 1 else "")
         )
     return troubles
+
+
+def _has_connector(feed: Feed) -> bool:
+    """Return whether the connector of a feed says how its records are ordered."""
+    return feed.format == "debezium-json" and feed.settings.get("order") != "kafka"
+
+
+def _other_setting(connector: str) -> str:
+    if connector in CHOICES["connector"]:
+        return f"Write `connector: {connector}`"
+    return (
+        f"Positions of {connector} cannot be read. Where the names of files, or what is around the records, tell the "
+        "partition and offset of Kafka, write `order: kafka`"
+    )
 
 
 def _type_changes(spark, entity: str, log_batch: int, groups: list) -> list[TypeChange]:

@@ -22,6 +22,8 @@ TYPES = (
 )
 LONGEST_NAME = 255
 UNITS = ("millis", "micros", "nanos")
+# of numbers of 64 bits without a sign, which some producers write as if they had one
+UNSIGNED, UNSIGNED_TYPE = "unsigned", "decimal(20,0)"
 WITH_UNIT = ("date", "timestamp", "timestamp_ntz")
 PART = re.compile(
     r"""\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<bare>[^\s,:"][^,:]*?))"""
@@ -35,7 +37,8 @@ class Column:
 
     Attributes:
         name: inside the project: letters of any script, digits and _, in lower case. field: in the vendor's record.
-        data_type: in Spark's words. unit: of numbers that stand for times, one of UNITS; None: not declared.
+        data_type: in Spark's words. unit: of numbers that stand for times, one of UNITS, or UNSIGNED; None: not
+            declared.
         comment: what the source says of it; None: nothing.
     """
 
@@ -104,8 +107,10 @@ def parse_columns(text: str, others: Iterable[Column] = ()) -> list[Column]:
         if part:
             field = part["bare"] if part["quoted"] is None else part["quoted"].replace('""', '"')
             unit = part["unit"] and part["unit"].strip().lower()
-            data_type = "string" if unit == "" else in_spark(part["type"].strip().lower())  # `text[]`
-            parts.append((field, data_type, unit or None))
+            written = part["type"].strip().lower()
+            data_type = "string" if unit == "" else in_spark(written)  # `text[]`
+            of_source = source_type(written, "postgresql").unit  # `bigint unsigned`
+            parts.append((field, data_type, unit or (UNSIGNED if of_source == UNSIGNED else None)))
             wrong += what_is_wrong(*parts[-1])
             at = part.end()
         else:
@@ -157,6 +162,10 @@ def what_is_wrong(field: str, data_type: str, unit: str | None) -> list[str]:
         return [f"column {field!r} has the unknown type {data_type!r}"]
     if unit is None:
         return []
+    if (data_type, unit) == (UNSIGNED_TYPE, UNSIGNED):
+        return []
+    if unit == UNSIGNED:
+        return [f"column {field!r} has the unit {unit!r}, which only {UNSIGNED_TYPE} may have"]
     if data_type not in WITH_UNIT:
         return [f"column {field!r} has the unit {unit!r}, which only {', '.join(WITH_UNIT)} may have"]
     if unit not in UNITS:

@@ -108,10 +108,10 @@ class _LineLoader(FAST_LOADER):
         return mapping
 
 
-def _choice(where: str, settings: dict, name: str, allowed, default: str | None = None) -> str:
+def _choice(where: str, settings: dict, name: str, allowed, default: str | None = None, instead: str = "") -> str:
     value = settings.get(name, default)
     if value not in tuple(allowed):
-        raise UsageError(f"{where}: {name} is {value!r}; it must be one of: {', '.join(allowed)}.")
+        raise UsageError(f"{where}: {name} is {value!r}; it must be one of: {', '.join(allowed)}{instead}.")
     return value
 
 
@@ -171,10 +171,12 @@ def _dialect(where: str, settings: dict, format: str) -> Dialect | None:
 def _check_words(where: str, settings: dict, format: str) -> None:
     """Check the settings whose values are words, and that those are there which the format needs."""
     for name, allowed in {**CHOICES, **FORMATS[format].choices}.items():
+        other, choice = FORMATS[format].instead.get(name, (None, None))
+        instead = f". Of any other one declare `{other}: {choice}` in its place" if other else ""
         if name in settings and name in FORMATS[format].settings:
-            _choice(where, settings, name, allowed)
-        elif name in FORMATS[format].needed:
-            raise UsageError(f"{where}: {format} needs the setting {name}, one of: {', '.join(allowed)}.")
+            _choice(where, settings, name, allowed, instead=instead)
+        elif name in FORMATS[format].needed and (other is None or settings.get(other) != choice):
+            raise UsageError(f"{where}: {format} needs the setting {name}, one of: {', '.join(allowed)}{instead}.")
 
 
 def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed:
@@ -206,6 +208,7 @@ def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, st
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
         wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
     )
+    _text(where, settings, "prefix", None, re.compile(".*"), "what names of metadata begin with, a quoted text")
     _text(where, settings, "no_supplement", None, re.compile(".+"), "the word of values that the log did not have")
     positions = _text(
         where, settings, "positions", None, NAME, "the name of the feed whose positions its exports carry"

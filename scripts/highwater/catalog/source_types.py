@@ -61,8 +61,9 @@ class SourceType:
     """What a type of a database becomes.
 
     Attributes:
-        spark: Spark's type. unit: of the numbers that Debezium writes for it by default, millis, micros or nanos; None:
-            it writes none. doubt: what could not be told, as a sentence without its subject; None: nothing.
+        spark: Spark's type. unit: of the numbers that Debezium writes for it by default: of times, millis, micros or
+            nanos; `unsigned` where they are 64 bits without a sign; None: they are the value itself.
+        doubt: what could not be told, as a sentence without its subject; None: nothing.
     """
 
     spark: str
@@ -103,6 +104,8 @@ def source_type(text: str, dialect: str) -> SourceType:
         return SourceType("string", doubt=f"is of the type {words}, which is not known here; it is declared as string")
     if spark == "timestamp_ntz":
         return SourceType(spark, _unit(base, arguments, dialect))
+    if spark == "decimal(20,0)":
+        return SourceType(spark, "unsigned")
     return SourceType(spark)
 
 

@@ -12,7 +12,8 @@ from json.decoder import scanstring
 import orjson
 import pyarrow
 
-from highwater.formats import records
+from highwater.formats import debezium, records
+from highwater.formats.debezium import row_of_connect
 from highwater.formats.formats import ReadOptions
 from highwater.formats.records import RECORDS, TableNames, record_batch, too_long
 
@@ -220,13 +221,6 @@ def _value(document, *path: str):
     return document
 
 
-def _row_of_connect(document: dict):
-    """Return the payload of a record that Connect's JsonConverter has written with its schema; else the record."""
-    if "payload" in document and document.keys() <= {"schema", "payload"}:
-        return document["payload"]
-    return document
-
-
 def _arcion(document) -> tuple:
     schema = _value(document, "tableName", "namespace", "schema")
     if schema in (None, "default_schema"):
@@ -236,7 +230,7 @@ def _arcion(document) -> tuple:
 
 def _debezium(document) -> tuple:
     """Return schema and table of an envelope or a flattened record; records that are no rows name none."""
-    document = _row_of_connect(document) if isinstance(document, dict) else None
+    document = row_of_connect(document) if isinstance(document, dict) else None
     source = _value(document, "source")
     if isinstance(source, dict):
         is_row = document.get("op") != "m" and not document.keys() & {"ddl", "tableChanges"}
@@ -260,21 +254,14 @@ NAMED_TABLE = {
 }
 
 
-def _is_debezium(document: dict) -> bool:
-    if "op" in document and ("after" in document or "before" in document or "source" in document):
-        return True
-    payload = _row_of_connect(document)
-    if payload is not document:
-        return isinstance(payload, dict) and _is_debezium(payload)
-    return any(name.startswith("__") for name in document)
-
-
 IS_RECORD: dict[str, Callable[[dict], bool]] = {
     "arcion-json": lambda document: "tableName" in document or "opType" in document,
     "datastream-gcs-json": lambda document: "payload" in document or "source_metadata" in document,
     "datastream-json": lambda document: "datastream_metadata" in document,
-    "debezium-json": _is_debezium,
+    "debezium-json": debezium.is_record,
 }
+# where records have other forms too, what makes a document one that is read as it stands
+IS_PLAIN = {"debezium-json": debezium.is_plain}
 
 
 class Unwrapping:
@@ -297,7 +284,7 @@ class Unwrapping:
             return self._is_debezium
         if not isinstance(said, dict) or self.is_record(said):
             return False
-        if "payload" in said and _row_of_connect(said) is None:
+        if "payload" in said and row_of_connect(said) is None:
             return self._is_debezium
         return said.get(self._field, said) is None and (self._is_declared or said.keys() <= ENVELOPE)
 
@@ -349,7 +336,8 @@ class Reading:
 
     def __init__(self, options: ReadOptions, names: TableNames | None):
         self.unwrapping = Unwrapping(options.format, options.wrapping)
-        self.is_record = IS_RECORD[options.format]
+        self.is_record = IS_PLAIN.get(options.format, IS_RECORD[options.format])
+        self._has_forms = options.format in IS_PLAIN
         self._named, self._names = (NAMED_TABLE[options.format], names) if names else (None, None)
         self._clear()
 
@@ -393,15 +381,27 @@ class Reading:
             inside = self.unwrapping.inside(text.decode(errors="replace"), said)
         except RecursionError:
             inside, said, problem = None, None, TOO_DEEP
-        if inside and HALF.search(inside[0]):
+        has_half = inside and HALF.search(inside[0])
+        if has_half:
             said = inside[1]  # which no column of texts can hold
         elif inside:
             document, said = inside
             if said is None or self.unwrapping.is_tombstone(said):
                 return
+        if problem is None and not has_half and self._has_forms:
+            document, said, problem = self._in_plain_form(document, text, said)
         if problem is None and not isinstance(said, dict):
             problem = f"malformed_record: {KINDS[type(said)]} stands where an object must"
         self._add(line, text, document, problem, said)
+
+    def _in_plain_form(self, document: str | None, text: bytes, said) -> tuple[str | None, object, str | None]:
+        """Return the text of a document that is not the record's bytes, what it says, and what is wrong with it."""
+        if not self.unwrapping.is_record(said) or self.is_record(said):
+            return document, said, None
+        try:
+            return *debezium.turned(text.decode() if document is None else document), None
+        except debezium.CannotBeTurned as error:
+            return document, said, str(error)
 
     def add_open_array(self, line: int) -> None:
         """Add the `[` of an array that has no end."""

@@ -80,6 +80,7 @@ class Format:
         roles: what its files may hold. layouts: how they may tell their tables.
         settings: names of its settings, beside `format` and `role`. needed: those that it cannot do without.
         choices: the values that settings may have, where they are not CHOICES.
+        instead: by needed setting, a choice of another one with which it is not needed.
         dialect: of a delimited format, before the feed's settings.
         is_delivered: as files in the landing folder; otherwise it is extracted from a database.
         macro: what the staging models of its changes are made by. names_fields: its records name their fields.
@@ -93,6 +94,7 @@ class Format:
     settings: frozenset[str] = frozenset()
     needed: tuple[str, ...] = ()
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    instead: dict[str, tuple[str, str]] = field(default_factory=dict)
     dialect: Dialect | None = None
     is_delivered: bool = True
     macro: str = ""
@@ -105,10 +107,13 @@ class Format:
 
 SORT_KEYS = ("oracle_sort_keys", "mysql_sort_keys", "postgresql_sort_keys", "sqlserver_sort_keys")
 
+CONNECTORS = ("postgresql", "mysql", "mariadb", "oracle", "sqlserver")
+CONNECTORS += ("db2", "informix", "mongodb", "spanner", "yugabytedb")
+
 # the values of settings that are words
 CHOICES = {
-    "binary": ("base64", "base64url", "hex"),
-    "connector": ("postgresql", "mysql", "mariadb", "oracle", "sqlserver"),
+    "binary": ("bytes", "base64", "base64url", "hex"),
+    "connector": CONNECTORS,
     "decimals": ("precise", "string", "double"),
     "dialect": tuple(TUNGSTEN_DIALECTS),
     "escape": ("doubled", "backslash"),
@@ -125,6 +130,9 @@ _DMS = _ORDERED | {"sequence_column", "timestamp_column", "before_prefix", "no_s
 _OF_RECORDS = (TABLE_IN_FOLDERS, TABLE_IN_RECORDS)
 _MIXED = frozenset(("layout", "schema"))
 _JSON = _ORDERED | {"wrapping"}
+_DEBEZIUM = frozenset(
+    ("connector", "order", "form", "prefix", "binary", "decimals", "times", "infinity", "unavailable_value")
+)
 _OF_FILES = {"needed": ("order",), "choices": {"order": SORT_KEYS}}
 
 FORMATS = {
@@ -171,8 +179,11 @@ FORMATS = {
     ),
     "debezium-json": Format(
         layouts=_OF_RECORDS,
-        settings=_JSON | _MIXED | {"connector", "form", "binary", "decimals", "times", "infinity", "unavailable_value"},
+        settings=_JSON | _MIXED | _DEBEZIUM,
         needed=("connector",),
+        choices={"order": ("kafka",)},
+        # Kafka's offsets are an order whatever wrote the records
+        instead={"connector": ("order", "kafka")},
         macro="debezium_changes",
         partial_images=True,
         truncates=True,

@@ -2,11 +2,12 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
-from highwater.catalog.columns import Column, FoundColumns, parse_columns
+from highwater.catalog.columns import UNSIGNED, Column, FoundColumns, parse_columns
 from highwater.catalog.entities import declaration_of, declared_columns, sources_of_logs
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, declared_feeds
 from highwater.catalog.models import Model, with_ref
@@ -103,11 +104,14 @@ def add_table(
     if found is None:
         every = parse_columns(",".join(filter(None, [key, columns])))
         found = FoundColumns(every, [column.field for column in every[: len(parse_columns(key)) if key else 0]])
+    if format != "debezium-json":  # nobody else writes them with a sign
+        signless = [replace(each, unit=None) if each.unit == UNSIGNED else each for each in found.columns]
+        found = replace(found, columns=signless)
     every, key_columns = found.columns, [] if without_key else found.key_columns
     if format != "debezium-json" and (with_unit := next((column for column in every if column.unit), None)):
         raise UsageError(
             f"column {with_unit.field!r} has the unit {with_unit.unit!r}, but only in debezium-json may a number stand "
-            "for a time; leave the unit out."
+            "for another value; leave the unit out."
         )
     declaration = Path(f"models/tables/{system}/{entity}.yml")
     if declaration.exists():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from highwater.catalog.columns import Column, FoundColumns, named_columns, what_is_wrong
+from highwater.catalog.columns import UNSIGNED, Column, FoundColumns, named_columns, what_is_wrong
 from highwater.catalog.entities import declared_columns, logged_tables
 from highwater.catalog.feeds import declared_feeds
 from highwater.catalog.names import name_inside
@@ -47,10 +47,11 @@ def found_columns(table: DdlTable, dialect: str, format: str, settings: dict) ->
     Raises: UsageError when a column can be none here.
     """
     parts, doubts = [], []
-    has_units = format == "debezium-json" and settings.get("times", "adaptive") == "adaptive"
+    is_adaptive = settings.get("times", "adaptive") == "adaptive"
     for name, written in table.columns:
         found = source_type(written, dialect)
-        parts.append((name, found.spark, found.unit if has_units else None))
+        has_unit = format == "debezium-json" and (is_adaptive or found.unit == UNSIGNED)
+        parts.append((name, found.spark, found.unit if has_unit else None))
         if wrong := what_is_wrong(*parts[-1]):
             raise UsageError("; ".join(wrong) + ".")
         if found.doubt:

@@ -439,13 +439,17 @@ class _Files:
     def _named(self) -> Iterator[str]:
         """Yield which settings of the feed most records name otherwise."""
         for name, values in self.told.named.items():
+            if name == "connector" and self.feed.settings.get("order") == "kafka":
+                continue
             said, count = next(iter(values.most_common(1)), (None, 0))
             declared = self.feed.settings.get(name, DEFAULTS.get(name))
             if count * 2 > values.total() and ALIKE.get(said, said) != ALIKE.get(declared, declared):
                 records = f"{count:,} of {counted(values.total(), 'record')} of {self.feed.name}"
                 do = f"write `{name}: {said}` into {sources_file(self.feed.name)}"
-                if said not in CHOICES[name]:
-                    do = f"no feed can declare that; {name} may be: {', '.join(CHOICES[name])}. Do not deliver them"
+                if said not in CHOICES.get(name, (said,)):
+                    do = f"positions of {said} cannot be read; where deliveries tell Kafka's offsets, " + do.replace(
+                        f"{name}: {said}", "order: kafka"
+                    )
                 yield f"the {name} of {records} is {said}, and the feed declares {declared}; {do}"
 
     def _broken(self) -> Iterator[Finding]:
@@ -500,7 +504,8 @@ class _Files:
             if value is None or (row.is_delete and column.name not in self.key):
                 continue
             there += 1
-            if wrong := misfit(value, column, self.feed, column.field in self.told.types):
+            is_told = column.field in self.told.types or column.field in self.told.encoded
+            if wrong := misfit(value, column, self.feed, is_told):
                 odd.append((row, value, wrong))
         if not odd:
             return None

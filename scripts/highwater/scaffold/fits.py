@@ -10,7 +10,7 @@ import re
 from datetime import date
 from decimal import Decimal
 
-from highwater.catalog.columns import DECIMAL, Column
+from highwater.catalog.columns import DECIMAL, UNSIGNED, UNSIGNED_TYPE, Column
 from highwater.catalog.feeds import Feed
 
 WHOLE = ["tinyint", "smallint", "int", "bigint"]
@@ -127,6 +127,8 @@ def _is_no_time(found: re.Match | None) -> bool:
 
 def _misfit_of_debezium(value, column: Column, settings: dict, has_schema: bool) -> str | None:
     kind = column.data_type
+    if kind == UNSIGNED_TYPE and isinstance(value, int) and value < 0 and not isinstance(value, bool):
+        return _misfit_of_unsigned(value, column, settings, has_schema)
     if kind in WHOLE or kind in LARGEST_FLOAT or DECIMAL.fullmatch(kind):
         if isinstance(value, str):
             return None if has_schema else _misfit_of_digits(value, kind, settings.get("decimals"))
@@ -141,6 +143,16 @@ def _misfit_of_debezium(value, column: Column, settings: dict, has_schema: bool)
     if isinstance(value, int) and not isinstance(value, bool) and kind in TIMES:
         return _misfit_of_moment(value, column, settings)
     return None
+
+
+def _misfit_of_unsigned(value: int, column: Column, settings: dict, has_schema: bool) -> str | None:
+    """Return what is wrong with a negative number where one of 64 bits without a sign may be declared."""
+    if column.unit == UNSIGNED or has_schema or settings.get("connector") not in ("mysql", "mariadb"):
+        return None if fits(value, column.data_type) else TOO_NARROW
+    return (
+        "is negative, or above 9223372036854775807 in an unsigned bigint: give the column config: {meta: {unit: "
+        "unsigned}}, or the type bigint where it is signed"
+    )
 
 
 def _misfit_of_digits(text: str, kind: str, decimals: str | None) -> str | None:

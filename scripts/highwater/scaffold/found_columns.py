@@ -13,15 +13,18 @@ from pyarrow import types
 
 from highwater.catalog.columns import FoundColumns, named_columns, what_is_wrong
 from highwater.catalog.feeds import FORMATS, Feed
+from highwater.catalog.models import texts_in
 from highwater.catalog.tables import named
 from highwater.formats import readers
 from highwater.formats.compression import decompressed
+from highwater.formats.debezium import AVRO_JSON
 from highwater.formats.documents import NAMED_TABLE
 from highwater.formats.formats import TABLE_IN_FOLDERS
 from highwater.formats.records import CountedStream, UnreadableFile
 from highwater.landing.landing import delivered_files
 from highwater.landing.listing import DeliveredFile, filesystem
 from highwater.runtime.errors import UsageError
+from highwater.runtime.package import package
 from highwater.runtime.printable import counted, printable
 from highwater.scaffold.decisions import Doubt
 
@@ -107,12 +110,14 @@ class Told:
         key: the fields of its key; none: they do not tell it. files: that were read. records: how many of them.
         tables: schema and name of the records' tables, where folders tell the table and the format's records do too.
         named: by setting of the feed, how many records name which value of it.
+        encoded: fields whose records say how their values are written, but not of which type they are.
         broken: what could not be read. opened: how many files were. is_unnamed: they do not name their columns.
     """
 
     types: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     key: list[str] = field(default_factory=list)
+    encoded: set[str] = field(default_factory=set)
     tables: set[tuple[str | None, str]] = field(default_factory=set)
     named: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     broken: list[Broken] = field(default_factory=list)
@@ -321,6 +326,8 @@ def _image(feed: Feed, text: str | bytes, told: Told) -> tuple[dict | None, bool
     try:
         document = json.loads(text, parse_float=Decimal)
         row = IMAGES[feed.format](document, told)
+        if row and feed.settings.get("form") == "flattened" and "prefix" in feed.settings:
+            row = _without_metadata(row, feed.settings["prefix"])
     except (ValueError, RecursionError):  # staging says what is wrong with it
         return None, False
     if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
@@ -367,6 +374,7 @@ def _debezium(document: dict, told: Told) -> dict | None:
     if document.keys() <= {"schema", "payload"} and isinstance(document.get("payload"), dict):
         payload = document["payload"]
         told.types |= _types_of_connect(document.get("schema"))
+        told.encoded |= _encoded_in(document.get("schema"))
     if "op" in payload and payload.keys() & {"before", "after", "source"}:
         source = payload.get("source")
         told.named["form"]["envelope"] += 1
@@ -377,8 +385,27 @@ def _debezium(document: dict, told: Told) -> dict | None:
     return {name: value for name, value in payload.items() if not name.startswith("__")}
 
 
+def _without_metadata(row: dict, prefix: str) -> dict:
+    """Return the columns of a flattened row whose metadata begin with a declared prefix, as carried_fields has them."""
+    if prefix:
+        return {name: value for name, value in row.items() if not name.startswith(prefix)}
+    known = {*texts_in(package() / "macros/staging/debezium/debezium_metadata_fields.sql")}
+    return {name: value for name, value in row.items() if name not in known}
+
+
+def _encoded_in(schema) -> set[str]:
+    """Return the fields of which Avro's JSON encoding says how their values are written."""
+    if not isinstance(schema, dict) or schema.get("name") != AVRO_JSON:
+        return set()
+    fields = _fields_of_connect(schema)
+    row = next((each for each in fields if each["field"] == "after" and "fields" in each), None)
+    return {each["field"] for each in (_fields_of_connect(row) if row else fields)}
+
+
 def _types_of_connect(schema) -> dict[str, tuple[str, str | None]]:
     """Return the types of the columns in a schema of Kafka Connect, of a row or of Debezium's envelope around it."""
+    if isinstance(schema, dict) and schema.get("name") == AVRO_JSON:
+        return {}
     fields = _fields_of_connect(schema)
     row = next((each for each in fields if each["field"] == "after" and each.get("type") == "struct"), None)
     columns = _fields_of_connect(row) if row else fields

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 import yaml
 
-from highwater.catalog.columns import UNITS
+from highwater.catalog.columns import UNITS, UNSIGNED
 from highwater.catalog.yaml_files import named, value_of
 from highwater.runtime.printable import ALIKE, did_you_mean
 
@@ -122,7 +122,7 @@ def _may_be(word: str, node) -> bool:
     if word in ("partial_images", "truncates", "insert_only", "sensitive"):
         return (_text(node) or "").lower() in ("true", "false")
     if word in ("unit", "new_fields"):
-        return _text(node) in (*UNITS, "add")
+        return _text(node) in (*UNITS, UNSIGNED, "add")
     return isinstance(node, yaml.ScalarNode)
 
 

@@ -85,8 +85,15 @@ def test_words_of_settings(declare, format, name):
     role = ["role: baseline"] if "changes" not in FORMATS[format].roles else []
     for word in choices[name]:
         declare(f"format: {format}", *role, *others, f"{name}: {word}")
-    with pytest.raises(UsageError, match=f"{name} is 'mongodb'; it must be one of: {choices[name][0]}"):
-        declare(f"format: {format}", *role, *others, f"{name}: mongodb")
+    with pytest.raises(UsageError, match=f"{name} is 'couchbase'; it must be one of: {choices[name][0]}"):
+        declare(f"format: {format}", *role, *others, f"{name}: couchbase")
+
+
+def test_the_order_of_kafka_stands_in_for_a_connector(declare):
+    assert declare("format: debezium-json", "order: kafka").settings["order"] == "kafka"
+    # whose positions are sets of transactions
+    with pytest.raises(UsageError, match="Of any other one declare `order: kafka` in its place"):
+        declare("format: debezium-json", "connector: vitess")
 
 
 def test_what_raw_calls_a_table(declare, tmp_path):

@@ -280,8 +280,8 @@ DEBEZIUM = ["add-table", "debezium_erp.bookings"]
         ([*ADD, "--format", "csv", "--key", "id:int"], ["with the format datastream-json"]),
         ([*ADD_NEW, "debezium-json"], ["debezium-json needs the setting connector, one of: postgresql, mysql"]),
         (
-            [*ADD_NEW, "debezium-json", "--setting", "connector=mongodb"],
-            ["connector is 'mongodb'; it must be one of: postgresql, mysql, mariadb, oracle, sqlserver"],
+            [*ADD_NEW, "debezium-json", "--setting", "connector=vitess"],
+            ["connector is 'vitess'; it must be one of: postgresql, mysql, ", "declare `order: kafka` in its place."],
         ),
         ([*ADD_NEW, "datastream-avro"], ["datastream-avro needs the setting order, one of: oracle_sort_keys"]),
         ([*ADD_NEW, "datastream-gcs-json", "--setting", "order=changes"], ["order is 'changes'; it must be one of"]),

@@ -272,9 +272,19 @@ WARNINGS = {
         f"postgresql; write `connector: mysql` into {SOURCES}.",
     ),
     "records of a connector that cannot be declared": (
-        lambda project: deliver_texts(project, {"table": "orders", "connector": "yugabytedb"}),
-        f"{DECLARED}:11: warning: the connector of 1 of 1 record of debezium_shop is yugabytedb, and the feed declares "
-        "postgresql; no feed can declare that; connector may be: postgresql, ",
+        lambda project: deliver_texts(project, {"table": "orders", "connector": "vitess"}),
+        f"{DECLARED}:11: warning: the connector of 1 of 1 record of debezium_shop is vitess, and the feed declares "
+        "postgresql; positions of vitess cannot be read; where deliveries tell Kafka's offsets, write `order: kafka` "
+        f"into {SOURCES}.",
+    ),
+    "a number that may be one without a sign": (
+        lambda project: (
+            edit("connector: postgresql", "connector: mysql", SOURCES)(project),
+            edit("decimal(12,2)", "decimal(20,0)")(project),
+            deliver_texts(project, {"table": "orders", "connector": "mysql"}, total=-1),
+        ),
+        f"{DECLARED}:13: warning: column total is decimal(20,0), and 1 of 1 value of debezium_shop would be rejected: -1 "
+        "for example (debezium_shop/orders/a.json, line 1) is negative, or above 9223372036854775807 in an unsigned",
     ),
     "records in another form": (
         lambda project: (project / "landing/debezium_shop/orders/a.json").write_text(
@@ -435,7 +445,12 @@ FOLLOWED = dict.fromkeys(ERRORS | WARNINGS, rename) | {
     "records of another connector": lambda project, found, said: change(
         *re.search(r"into (\S+?)[.]$", said).groups(), 9, "connector: postgresql", re.search("`(.*)`", said)[1]
     ),
-    "records of a connector that cannot be declared": lambda project, found, said: deliver(project),
+    "records of a connector that cannot be declared": lambda project, found, said: change(
+        SOURCES, 9, "connector: postgresql", re.search("`(.*)`", said)[1]
+    ),
+    "a number that may be one without a sign": lambda project, found, said: give(
+        project, found, re.search(r"give the column (config: .*?\}\})", said)[1]
+    ),
     "records in another form": lambda project, found, said: change(
         SOURCES, 9, "connector:", f"{re.search('`(.*)`', said)[1]}\n          connector:"
     ),

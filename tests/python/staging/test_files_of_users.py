@@ -19,6 +19,9 @@ from repository import FIXTURES
 FILES = FIXTURES / "cases"
 POSTGRES = {"connector": "postgresql"}
 MYSQL = {"connector": "mysql"}
+FLATTENED = {**POSTGRES, "form": "flattened"}
+NEVER_NULL = "b:binary,n:decimal(5,2),note:string"
+UNSIGNED = ("id:bigint unsigned", "total:bigint unsigned")
 SQL_WORDS = (
     "left,right,on,full,order,group,select,from,case,end,interval,date,timestamp,user,table,values,union,exists,not,2fa,"
     "current_date,array,key,value,entry"
@@ -36,6 +39,67 @@ def at(*moment) -> datetime:
 
 # case -> tables: (feed.table, folder or files of the case, key, columns, format, settings)
 TABLES = {
+    "dbz-avro-json-unions": [
+        ("debezium_unions.update_pk", "debezium_unions/update_pk", "f1:int", "f2:string", "debezium-json", POSTGRES),
+        ("debezium_never.never", "required", "k:decimal(5,0)", NEVER_NULL, "debezium-json", POSTGRES),
+        (
+            "debezium_said.never_said",
+            "required",
+            "k:decimal(5,0)",
+            NEVER_NULL,
+            "debezium-json",
+            {**POSTGRES, "decimals": "precise", "binary": "bytes"},
+        ),
+    ],
+    "dbz-cloudevents": [
+        ("debezium_cloud.tickets", "debezium_cloud/tickets", "id:int", "v:string", "debezium-json", POSTGRES)
+    ],
+    "dbz-connectors": [
+        ("debezium_db2.of_db2", "db2", "ID:int", "V:string", "debezium-json", {"connector": "db2"}),
+        ("debezium_ifx.of_informix", "informix", "id:int", "v:string", "debezium-json", {"connector": "informix"}),
+        ("debezium_spn.of_spanner", "spanner", "id:int", "v:string", "debezium-json", {"connector": "spanner"}),
+        ("debezium_yb.of_tablets", "yugabytedb", "id:int", "v:string", "debezium-json", {"connector": "yugabytedb"}),
+        (
+            "debezium_yb.of_yugabytedb",
+            "yugabytedb_logical",
+            "id:int",
+            "v:string",
+            "debezium-json",
+            {"connector": "yugabytedb"},
+        ),
+        (
+            "debezium_mongo.of_mongodb",
+            "mongodb",
+            "_id:string",
+            "n:int",
+            "debezium-json",
+            {"connector": "mongodb", "form": "flattened"},
+        ),
+    ],
+    "dbz-order-of-kafka": [
+        ("debezium_kafka.by_names", "names", "id:int", "v:string", "debezium-json", {"order": "kafka"}),
+        ("debezium_kafka.by_fields", "beside", "id:int", "v:string,offset:int", "debezium-json", {"order": "kafka"}),
+    ],
+    "dbz-flat-usual-metadata": [
+        (f"debezium_flat2.{table}", f"debezium_flat2/{table}", "id:int", "amt:int", "debezium-json", FLATTENED)
+        for table in ("bids", "asks", "calls")
+    ]
+    + [
+        (
+            f"debezium_flat3.{table}",
+            f"debezium_flat2/{table.removesuffix('2')}",
+            "id:int",
+            "amt:int",
+            "debezium-json",
+            {**FLATTENED, "prefix": "_dbz_", "connector": "mysql"},
+        )
+        for table in ("calls2", "asks2")
+    ],
+    "dbz-mysql-unsigned-bigint-long-mode": [
+        ("debezium_bigs.sensors", "debezium_bigs/sensors", *UNSIGNED, "debezium-json", MYSQL),
+        ("debezium_bigs.signless", "debezium_bigs/sensors", "id:bigint", "total:decimal(20,0)", "debezium-json", MYSQL),
+        ("debezium_bigs.typed", "typed", "id:int", "n:decimal(20,0)", "debezium-json", MYSQL),
+    ],
     "dbz-binary-hex": [
         ("debezium_hexed.blobs", "debezium_bank/blobs", "id:int", "b:binary", "debezium-json", POSTGRES),
         (
@@ -212,6 +276,30 @@ TABLES = {
 LONG = "2222222222222222300000001111.1234567890"
 # table -> rows that are right
 ROWS = {
+    "update_pk": [(2, None)],
+    "tickets": [(1, "a2")],
+    "bids": [(1, 7)],
+    "asks": [(1, 7)],
+    "calls": [(1, 7)],
+    "sensors": [(Decimal(5), Decimal(7)), (Decimal(6), Decimal(2**64 - 2)), (Decimal(2**64 - 1), Decimal(10))],
+    "signless": [(-1, Decimal(10)), (5, Decimal(7))],
+    "typed": [(1, Decimal(2**64 - 1)), (2, Decimal(-1)), (3, Decimal(5))],
+    "never": [(Decimal(390), b"\x00\xff", Decimal("0.05"), "ä")],
+    "never_said": [
+        (Decimal(2), b"abcd", Decimal("0.05"), "x"),
+        (Decimal(390), b"\x00\xff", Decimal("0.05"), "ä"),
+        (Decimal(12594), b"\xff", Decimal("0.05"), "x"),
+    ],
+    "of_db2": [(1, "c"), (3, "x")],
+    "of_informix": [(1, "c")],
+    "of_spanner": [(1, "d")],
+    "of_tablets": [(1, "c")],
+    "of_yugabytedb": [(1, "b")],
+    "of_mongodb": [("b", 1)],
+    "by_names": [(1, "c"), (3, "a")],
+    "by_fields": [(1, "c", 99)],
+    "calls2": [],
+    "asks2": [],
     "blobs": [(3, b"\x01\x02\xff")],
     "hex_blobs": [(1, b"\xde\xad\xbe\xef"), (2, b"\xca\xfe"), (3, b"\x01\x02\xff")],
     "flat_items": [(1, "a2")],
@@ -255,8 +343,25 @@ ROWS = {
     "numt": [(1, Decimal(123))],
     "numst": [(1, Decimal(123), Decimal(LONG))],
 }
+NO_FILE = (
+    "it has no file or pos under __source_ or __ and _dbz_: let the producer add source.file,source.pos (add.fields)"
+)
 # what is rejected, by table: where, and words of the reason
 REJECTED = {
+    "never": [
+        (2, "digits or bytes, declare `decimals`: 12"),
+        (3, "bytes, hex or base64, declare `binary`: abcd"),
+        (4, "1684300900"),
+    ],
+    "never_said": [(4, "k = [")],
+    "of_db2": [(8, "commit_lsn not an LSN")],
+    "of_spanner": [(7, "ts_us absent")],
+    "of_mongodb": [(5, "it has no ts_ms or ord under __source_ or __: let the producer add source.ts_ms,source.ord")],
+    "by_names": [(1, "neither the name of the file"), (2, "a truncate has no order")],
+    "by_fields": [(6, "neither the name of the file")],
+    "calls2": [(1, NO_FILE), (2, NO_FILE)],
+    "asks2": [(1, NO_FILE), (2, NO_FILE), (3, NO_FILE), (4, NO_FILE)],
+    "signless": [(3, "declare the unit unsigned or the type bigint: -2")],
     "blobs": [(1, "hex or base64, declare `binary`"), (2, "hex or base64, declare `binary`")],
     "prices": [(2, "digits or base64, declare `decimals`"), (3, "digits or base64, declare `decimals`")],
     "periods": [(2, "infinity"), (3, "-infinity"), (4, "BC"), (8, "+10000")],

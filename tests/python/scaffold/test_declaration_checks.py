@@ -283,8 +283,8 @@ WARNINGS = {
             edit("decimal(12,2)", "decimal(20,0)")(project),
             deliver_texts(project, {"table": "orders", "connector": "mysql"}, total=-1),
         ),
-        f"{DECLARED}:13: warning: column total is decimal(20,0), and 1 of 1 value of debezium_shop would be rejected: -1 "
-        "for example (debezium_shop/orders/a.json, line 1) is negative, or above 9223372036854775807 in an unsigned",
+        f"{DECLARED}:13: warning: column total is decimal(20,0), and 1 of 1 value of debezium_shop would be rejected: "
+        "-1 for example (debezium_shop/orders/a.json, line 1) is negative, or above 9223372036854775807 in an unsigned",
     ),
     "records in another form": (
         lambda project: (project / "landing/debezium_shop/orders/a.json").write_text(

@@ -16,6 +16,7 @@
         {%- set feed = relation.identifier.removeprefix('stg_').split('__')[0] -%}
         {%- do arriving.staged.append({
             'relation': relation, 'feed': feed, 'watermark': 0, 'may_hold_baseline': highwater.may_hold_baseline(feed),
+            'may_fall': highwater.may_fall(entity, feed),
             'table': graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier].sources | map(attribute=1) | first | default(none),
         }) -%}
     {%- endfor -%}
@@ -32,13 +33,16 @@
         {%- do highwater._refuse_resyncs(arriving) -%}
     {%- endif -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
-    {%- set may_wait = arriving.staged | map(attribute='may_hold_baseline') | select | list -%}
+    {%- set may_wait = arriving.staged | selectattr('may_hold_baseline') | list + arriving.staged | selectattr('may_fall') | list -%}
     {%- if is_incremental() or truncates or is_partial or rebuilt or may_wait -%}
         {%- do highwater._count_batches(arriving, truncates, is_partial, rebuilt.get('upto', {})) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
         {%- do highwater._refuse_other_types(arriving) -%}
         {%- do arriving.update({'current': highwater._current_relations(arriving)}) -%}
+    {%- endif -%}
+    {%- if arriving.rows > 0 -%}
+        {%- do highwater._leave_what_falls(arriving) -%}
     {%- endif -%}
     {%- if truncates and arriving.rows > 0 -%}
         {%- do highwater._find_truncates(arriving) -%}
@@ -100,32 +104,86 @@
 {%- endmacro -%}
 
 {%- macro _count_batches(arriving, truncates, is_partial, upto) -%}
-    {%- set ends = highwater.key_ends(arriving.entity) -%}
     {%- for source in arriving.staged -%}
-        {%- set counts = [] -%}
+        {#- what is counted, and how counts of parts of a batch become one -#}
+        {%- set counts = [
+            ['count(*)', 'records', 'sum'],
+            ['min(change_sequence_number) filter (where rejection_reason is null)', 'lowest', 'min'],
+        ] -%}
         {%- if truncates -%}
             {%- do counts.extend([
-                "max(change_sequence_number) filter (where rejection_reason is null and change_type = 'truncate') as truncate",
-                'max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as int)) filter (where rejection_reason is null) as epoch',
+                ["max(change_sequence_number) filter (where rejection_reason is null and change_type = 'truncate')", 'truncate', 'max'],
+                ['max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as int)) filter (where rejection_reason is null)', 'epoch', 'max'],
             ]) -%}
         {%- endif -%}
         {%- if is_partial -%}
-            {%- do counts.append('count_if(present_columns is not null) as partial_rows') -%}
+            {%- do counts.append(['count_if(present_columns is not null)', 'partial_rows', 'sum']) -%}
         {%- endif -%}
         {%- if source.may_hold_baseline and highwater.entity_key(arriving.entity) -%}
-            {%- do counts.append('count_if(' ~ highwater.is_undeclared_baseline() ~ ') as baseline_rows') -%}
+            {%- do counts.append(['count_if(' ~ highwater.is_undeclared_baseline() ~ ')', 'baseline_rows', 'sum']) -%}
         {%- endif -%}
+        {%- for end in highwater.key_ends(arriving.entity) -%}
+            {%- set count, name = end.split(' as `') -%}
+            {%- do counts.append([count, name[:-1], count[:3]]) -%}
+        {%- endfor -%}
+        {%- set where = 'landing_batch > ' ~ source.watermark
+            ~ (' and landing_batch <= ' ~ upto[source.feed] if source.feed in upto else '') -%}
         {%- do source.update({'batches': run_query(
-            'select ' ~ ([
-                'landing_batch', 'unix_micros(landed_at) as landed_at', 'count(*) as records',
-                'min(change_sequence_number) filter (where rejection_reason is null) as lowest',
-            ] + counts + ends) | join(', ')
-            ~ ' from ' ~ source.relation ~ ' where landing_batch > ' ~ source.watermark
-            ~ (' and landing_batch <= ' ~ upto[source.feed] if source.feed in upto else '')
-            ~ ' group by landing_batch, landed_at order by landing_batch'
+            highwater._counts_by_second(source, counts, where) if source.may_fall else highwater._counts(source.relation, counts, where)
         ).rows}) -%}
     {%- endfor -%}
     {%- do highwater._leave_what_waits(arriving) -%}
+    {%- do highwater._take(arriving) -%}
+{%- endmacro -%}
+
+{%- macro _counts(relation, counts, where) -%}
+    select
+        landing_batch,
+        unix_micros(landed_at) as landed_at
+        {%- for count, name, fold in counts %},
+        {{ count }} as `{{ name }}`
+        {%- endfor %}
+    from {{ relation }}
+    where {{ where }}
+    group by landing_batch, landed_at
+    order by landing_batch
+{%- endmacro -%}
+
+{%- macro _counts_by_second(source, counts, where) -%}
+    {#- Of each second of the source's clock its positions: where those of a later second are lower, more is asked. -#}
+    {%- set is_timed = 'rejection_reason is null and ' ~ highwater.is_timed_change(source.feed) -%}
+    select
+        landing_batch,
+        unix_micros(landed_at) as landed_at,
+        coalesce(bool_or(`lowest timed` < `highest before`), false) as is_falling
+        {%- for count, name, fold in counts %},
+        {{ fold }}(`{{ name }}`) as `{{ name }}`
+        {%- endfor %}
+    from (
+        select
+            *,
+            max(`highest timed`) over (order by second range between unbounded preceding and 3 preceding) as `highest before`
+        from (
+            select
+                landing_batch,
+                landed_at,
+                case when rejection_reason is null then unix_seconds(changed_at) end as second,
+                min(change_sequence_number) filter (where {{ is_timed }}) as `lowest timed`,
+                max(change_sequence_number) filter (where rejection_reason is null and changed_at is not null) as `highest timed`
+                {%- for count, name, fold in counts %},
+                {{ count }} as `{{ name }}`
+                {%- endfor %}
+            from {{ source.relation }}
+            where {{ where }}
+            group by landing_batch, landed_at, second
+        )
+    )
+    group by landing_batch, landed_at
+    order by landing_batch
+{%- endmacro -%}
+
+{%- macro _take(arriving) -%}
+    {%- do arriving.update({'rows': 0, 'ends': []}) -%}
     {%- for source in arriving.staged -%}
         {%- set batches = source.batches -%}
         {%- do source.update({'newest': batches | map(attribute='landing_batch') | map('int') | max | default(source.watermark)}) -%}
@@ -143,6 +201,27 @@
             {%- do since.append(later[0].landed_at | int) -%}
         {%- endif -%}
     {%- endfor -%}
+    {%- do highwater._leave_what_landed_since(arriving, since) -%}
+{%- endmacro -%}
+
+{%- macro _leave_what_falls(arriving) -%}
+    {#- Positions that fall are met where a batch is not above all there is, or not in order itself. -#}
+    {%- set since = [] -%}
+    {%- for source in arriving.staged if source.may_fall and source.batches -%}
+        {%- if arriving.current or source.batches | selectattr('is_falling') | list -%}
+            {%- set fall = highwater.falling_positions(arriving, source) -%}
+            {%- if fall -%}
+                {%- do since.append(fall.landed_at) -%}
+            {%- endif -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {%- if since -%}
+        {%- do highwater._leave_what_landed_since(arriving, since) -%}
+        {%- do highwater._take(arriving) -%}
+    {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _leave_what_landed_since(arriving, since) -%}
     {%- for source in arriving.staged if since -%}
         {%- do source.update({'batches': source.batches | selectattr('landed_at', 'lt', since | min) | list}) -%}
     {%- endfor -%}

@@ -239,6 +239,20 @@ def resync(table, files, read_at):
 
 
 @commands.command()
+@click.argument("feed")
+def epoch(feed):
+    """Declare the epoch that begins where positions of FEED fall while the clock of its source goes on."""
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.epoch import declare_epochs
+
+    _feeds((feed,))
+    with lease("highwater epoch"):
+        for line in declare_epochs(session(), feed):
+            click.echo(line)
+
+
+@commands.command()
 @click.argument("table", required=False, callback=_known)
 @click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table")
 def status(table, form):
@@ -269,6 +283,12 @@ def status(table, form):
         for told in dict.fromkeys(row["gone_back"] for row in found if row["gone_back"]):
             click.echo(told)
         for row in found:
+            if row["fallen"]:
+                click.echo(
+                    f"{row['fallen']:,} of the changes of {row['table']} that were superseded are newer than what they "
+                    f"lost to, by the clock of the source, since {row['fallen_since']} UTC: "
+                    f"highwater epoch {row['feeds'][0]}"
+                )
             if row["patched_since"]:
                 click.echo(f"a patch of {row['table']} is open since {row['patched_since']} UTC")
             if row["disabled_since"]:

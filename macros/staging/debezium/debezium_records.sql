@@ -5,7 +5,7 @@
     {%- set source_fields = [
         'name', 'server_id', 'ts_ms', 'snapshot', 'sequence', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn',
         'commit_lsn', 'change_lsn', 'event_serial_no',
-    ] -%}
+    ] + (['gtid'] if connector in ('mysql', 'mariadb') else []) -%}
     {%- for field in highwater.debezium_position_fields(feed) if field not in source_fields -%}
         {%- do source_fields.append(field) -%}
     {%- endfor -%}
@@ -53,6 +53,9 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
         {{ highwater.timestamp_of_millis('metadata.ts_ms') | indent(8) }} as changed_at,
         is_baseline,
         is_baseline or metadata.op <=> 'r' as is_snapshot,
+        {%- if connector in ('mysql', 'mariadb') %}
+        metadata.gtid,
+        {%- endif %}
         source_identity
     from (
         select

@@ -188,6 +188,7 @@ def _give_account(plan: Plan, feeds, landed: Landed, outcome: dbt.Outcome, began
         account.remember(accounted, counts)
     if dbt.waiting:
         news.append(f"Records of {named([*dbt.waiting])} wait for a declaration and are in no count; see below.")
+    news += [f"warning: {words_}" for words_ in dbt.doubtful.values()]
     news.append(_not_taken_in(outcome))
     news = ["", *filter(None, news)] if any(news) else []
     ending = f"The build took {time.monotonic() - began:.0f} s."

@@ -113,6 +113,7 @@ CONNECTORS += ("db2", "informix", "mongodb", "spanner", "yugabytedb")
 # the values of settings that are words
 CHOICES = {
     "binary": ("bytes", "base64", "base64url", "hex"),
+    "clock": ("ignore",),
     "connector": CONNECTORS,
     "decimals": ("precise", "string", "double"),
     "dialect": tuple(TUNGSTEN_DIALECTS),
@@ -124,7 +125,7 @@ CHOICES = {
     "times": ("adaptive", "connect", "isostring", "microseconds", "nanoseconds"),
 }
 
-_ORDERED = frozenset(("baseline", "epochs"))
+_ORDERED = frozenset(("baseline", "clock", "epochs"))
 _DELIMITED = frozenset(("delimiter", "escape", "null", "header"))
 _DMS = _ORDERED | {"sequence_column", "timestamp_column", "before_prefix", "no_supplement"}
 _OF_RECORDS = (TABLE_IN_FOLDERS, TABLE_IN_RECORDS)

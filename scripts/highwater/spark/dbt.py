@@ -34,6 +34,9 @@ TESTS_OF_MACROS = "tests/macros"
 
 # what the logs of this process have said of tables that wait for a declaration, by table
 waiting: dict[str, str] = {}
+# what they have said of positions that fall: of a feed and a table each, and in words, by table, of what is doubtful
+falls: list[dict] = []
+doubtful: dict[str, str] = {}
 # the first batch of each log that they appended, by table
 appended: dict[str, int] = {}
 # kinds of news (see untold) that the command tells of at its end, beside the fields of which each run of dbt does
@@ -64,7 +67,7 @@ def begin(is_same: bool, tells_rejected: bool = False) -> None:
         tells_rejected: the command tells what was rejected, also of what a build appended that did not come to it.
     """
     os.environ["HIGHWATER_PROJECT"] = "as it was" if is_same else "changed"
-    for heard in (waiting, appended, pending, recorded, telling):
+    for heard in (waiting, falls, doubtful, appended, pending, recorded, telling):
         heard.clear()
     if tells_rejected:
         telling.append("rejected")
@@ -74,7 +77,7 @@ def begin(is_same: bool, tells_rejected: bool = False) -> None:
 
 
 def hear(event) -> None:
-    """Keep what macros say by dbt's events: tables wait, append a batch, leave changes pending; the ledger is built.
+    """Keep what macros say by dbt's events: tables wait, positions fall, batches are appended, changes left pending.
 
     From the first event of an invocation on, the terminal gets reasons in place of traces.
     """
@@ -87,11 +90,16 @@ def hear(event) -> None:
     said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) waits: ", event.data.msg)
     if said:
         waiting[said[1]] = event.data.msg
+    said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) has doubtful positions: ", event.data.msg)
+    if said:
+        doubtful[said[1]] = event.data.msg
     if event.info.name != "JinjaLogDebug":
         return
     if said := re.fullmatch(r"(\w+) appends batch (\d+) of its log, behind (\{.*\})", event.data.msg):
         appended.setdefault(said[1], int(said[2]))
         _note_news(said[1], int(said[2]), json.loads(said[3]))
+    if said := re.fullmatch(r"\w+ falls: (\{.*\})", event.data.msg, re.DOTALL):
+        falls.append(json.loads(said[1]))
     if said := re.fullmatch(r"(\w+) leaves (\d+) changes pending", event.data.msg):
         pending[said[1]] = int(said[2])
     if event.data.msg == "the ledger has what the logs have":

@@ -10,6 +10,7 @@ from highwater.catalog.pending import are_pending, log_went_back
 from highwater.catalog.tables import Trouble, by_itself, of_each, tables_in
 from highwater.landing.landings import gone_back, noted_landing
 from highwater.runtime.project import disabled_mark, patch_mark, step_under_way
+from highwater.upkeep.epoch import fallen_in_log
 from highwater.upkeep.retention import retention_of
 
 STANDING = [
@@ -31,6 +32,8 @@ LAYERED = ["rows", "changed_at", "lag_seconds", "base", "pending", "pending_perc
 COMPACTED = ["compacted_at", "compacted_by", "retained"]
 # where a horizon is declared: changes that were applied after it
 HORIZON = ["retention_days", "late"]
+# where changes have a clock: those that lost to older ones
+FALLEN = ["fallen", "fallen_since"]
 COUNTS = ["read", "applied", "superseded", "duplicate", "rejected", "tied"]
 
 # by table, so that one question answers for all tables of a feed; of the newest capture the highest position: what
@@ -99,7 +102,8 @@ def status(spark, table: str | None = None) -> list[dict]:
         the view shows, when the newest change was made at the source and how long it took to land, rows of the base,
         pending changes, their share in percent of the base, tombstones, when the table was compacted last and what
         made it due, the copy that `--retain-previous` kept,
-        for how many days tombstones and changes are kept, changes that were applied after that horizon, and from
+        for how many days tombstones and changes are kept, changes that were applied after that horizon, changes that
+        have lost to a row that is older by the clock of the source and the time of the first of them, and from
         the ledger: read, applied, superseded, duplicate, rejected, tied; how many rows are stale; and as `trouble`
         what could not be asked, a damaged table for example: what it would have said is None.
     Raises: UsageError when there is no such entity.
@@ -164,8 +168,15 @@ def status(spark, table: str | None = None) -> list[dict]:
         values["retention_days"] = retained[entity]
         if "tombstones" in (retained[entity] or {}) and "late_changes" in told:
             values |= {"late": 0} | told["late_changes"].get(entity, {})
+    superseded = [entity for entity in merged if found[entity].get("superseded") != 0 and f"{entity}_changes" in lake]
+    fallen = of_each(
+        superseded, by_itself(lambda entity: fallen_in_log(spark, entity), "lake.{}_changes"), "asking logs"
+    )
+    for entity, row in _noted(found, zip(superseded, fallen, strict=True)):
+        found[entity] |= row
+    for values in found.values():
         values["trouble"] = " ".join(dict.fromkeys(values["trouble"])) or None
-    names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *COUNTS, "stale"]
+    names = ["table", "feeds", *STANDING, *LAYERED, *COMPACTED, *HORIZON, *FALLEN, *COUNTS, "stale"]
     return [dict.fromkeys(names) | values for values in found.values()]
 
 

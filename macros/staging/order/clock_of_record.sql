@@ -1,0 +1,19 @@
+{%- macro clock_of_record(feed) -%}
+    {%- set fields = {
+        'debezium-json': 'ts_ms',
+        'datastream-json': 'source_timestamp',
+        'datastream-gcs-json': 'source_timestamp',
+        'datastream-avro': 'source_timestamp',
+        'arcion-json': 'timestamp',
+        'arcion-csv': 'timestamp',
+        'tungsten-csv': 'commit_timestamp',
+    } -%}
+    {%- set format = highwater.feed_setting(feed, 'format') -%}
+    {%- set field = 'commit_time' if format in ('dms-csv', 'dms-parquet') and highwater.feed_setting(feed, 'timestamp_column') else fields.get(format) -%}
+    {%- if highwater.feed_setting(feed, 'role', 'changes') != 'changes' or not field -%}
+        {{ return(none) }}
+    {%- elif format in ('debezium-json', 'datastream-json', 'arcion-json', 'arcion-csv') -%}
+        {{ return('timestamp_millis(try_cast(metadata.' ~ field ~ ' as bigint))') }}
+    {%- endif -%}
+    {{ return('try_cast(metadata.' ~ field ~ ' as timestamp)') }}
+{%- endmacro -%}

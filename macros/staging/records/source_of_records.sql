@@ -1,0 +1,27 @@
+{%- macro source_of_records(records, feed, table, entity) -%}
+    {%- set format = highwater.feed_setting(feed, 'format') -%}
+    select
+        source_file,
+        source_line,
+        nullif(source_identity, '0') as source_identity,
+        {{ "regexp_replace(gtid, '[:-][0-9]+$', '')" if format == 'debezium-json' and highwater.feed_setting(feed, 'connector') in ('mysql', 'mariadb') else 'cast(null as string)' }} as gtid_source,
+        -- what the log's files are called, without their number
+        nullif(regexp_extract(sequence, '([A-Za-z][A-Za-z0-9_.-]*)[.][0-9]{4,}', 1), '') as log_name
+    from (
+        {%- if format == 'debezium-json' %}
+        {{- highwater.debezium_records(records, feed, entity) | indent(8) }}
+        {%- elif format == 'datastream-json' %}
+        {{- highwater.datastream_records(records, feed, entity) | indent(8) }}
+        {%- elif format in ('datastream-gcs-json', 'datastream-avro') %}
+        {{- highwater.datastream_file_records(records, feed, entity) | indent(8) }}
+        {%- elif format == 'arcion-json' %}
+        {{- highwater.arcion_json_records(records, feed, entity) | indent(8) }}
+        {%- elif format == 'arcion-csv' %}
+        {{- highwater.arcion_csv_records(records, feed, table, entity) | indent(8) }}
+        {%- elif format == 'tungsten-csv' %}
+        {{- highwater.tungsten_records(records, feed, table, entity) | indent(8) }}
+        {%- else %}
+        {{- highwater.dms_records(records, feed, table, entity) | indent(8) }}
+        {%- endif %}
+    )
+{%- endmacro -%}

@@ -1,0 +1,277 @@
+"""Positions that fall while the clock of the source goes on: what would lose in silence waits for an epoch."""
+
+import random
+import re
+from collections import Counter
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+from fallen_histories import (
+    START,
+    delivered,
+    fallen,
+    falls_of,
+    long_transactions,
+    ordinary,
+    two_sources,
+    waits_from,
+    wrong_keys,
+)
+from highwater.catalog.declarations import append_epoch, sources_file
+from highwater.runtime.errors import UsageError
+from highwater.spark import dbt
+from highwater.status.status import status
+from highwater.upkeep.epoch import declare_epochs
+from highwater.upkeep.rebuild import rebuild_from_raw
+from repository import FIXTURES
+
+CASE = FIXTURES / "cases/dbz-mysql-failover-undeclared/debezium_fleet/vans"
+HISTORIES = 20_000
+
+
+@pytest.mark.parametrize("source", [ordinary, two_sources, long_transactions])
+def test_nothing_falls_where_a_source_goes_on(source):
+    """However its changes are delivered: late, repeated, shuffled."""
+    for seed in range(HISTORIES // 4):
+        picks = random.Random(seed)
+        changes = source(picks)
+        if len(changes) > 1:
+            batches = delivered(picks, changes)
+            assert not any(count for count, *_ in falls_of(batches)), (source.__name__, seed)
+
+
+def test_a_fall_is_found_before_a_row_is_wrong():
+    """At whatever point it is planted; and without a word of the records before three keys are wrong."""
+    found = Counter()
+    for seed in range(HISTORIES // 2):
+        picks = random.Random(seed)
+        changes = fallen(picks)
+        if len(changes) < 2:
+            continue
+        batches = delivered(picks, changes)
+        for is_told in (True, False):
+            since = waits_from(batches, is_told)
+            wrong = wrong_keys(batches[:since])
+            assert len(wrong) < (1 if is_told else 3), (seed, is_told)
+            found[is_told, since is not None] += 1
+    assert found[True, True] > HISTORIES // 4 and found[False, True] > HISTORIES // 6, found
+
+
+def sql_of_falls(workshop) -> str:
+    """The select that finds falls, of a relation `fallen_arrivals` in the place of a staging model."""
+    source = "{'relation': 'fallen_arrivals', 'feed': 'datastream_fallen', 'watermark': 0}"
+    macro = f"highwater._falls_of_batches({{'entity': 'fallen', 'current': [], 'ends': [], 'rows': 1}}, {source})"
+    result = workshop.dbt("compile", "--inline", "{{ " + macro + " }}")
+    assert result.success, result.exception
+    return result.result.results[0].node.compiled_code
+
+
+def rows_of(number: int, batches):
+    for place, files in enumerate(batches):
+        for name, file in enumerate(files):
+            for line, change in enumerate(file, 1):
+                sequence = f"{0:016x}/{change.position:016x}"
+                yield (
+                    number, change.key, sequence, datetime.fromtimestamp(change.clock, UTC), "update",
+                    f"datastream_fallen/fallen/{number}-{place}-{name}.json", line, number * 100 + place,
+                    datetime.fromtimestamp(START + number * 100 + place, UTC), None,
+                )  # fmt: skip
+
+
+def test_the_select_finds_what_the_oracle_finds(falls):
+    """Thousands of histories in one statement, each beside the others."""
+    picks, histories = random.Random(int(START)), {}
+    while len(histories) < 2000:
+        changes = picks.choice([ordinary, fallen, fallen, two_sources, long_transactions])(picks)
+        if len(changes) > 1:
+            histories[len(histories) + 1] = delivered(picks, changes)
+    columns = (
+        "history int, k string, change_sequence_number string, changed_at timestamp, change_type string, "
+        "source_file string, source_line int, landing_batch bigint, landed_at timestamp, rejection_reason string"
+    )
+    rows = [row for number, batches in histories.items() for row in rows_of(number, batches)]
+    falls.spark.createDataFrame(rows, columns).createOrReplaceTempView("fallen_arrivals")
+    # what is above all is above all of its history
+    sql, count = re.subn(r"over \(order by landed", "over (partition by history order by landed", sql_of_falls(falls))
+    assert count == 1
+    found = {}
+    for row in falls.spark.sql(sql).collect():
+        found[divmod(row.landing_batch, 100)] = (row.fallen, row["keys"], row.is_whole_file)
+    expected = {
+        (number, place): (fallen_, len(keys), is_whole)
+        for number, batches in histories.items()
+        for place, (fallen_, keys, is_whole, _) in enumerate(falls_of(batches))
+        if fallen_
+    }
+    assert found == expected and len(expected) > 800
+
+
+def at(seconds: int) -> int:
+    return (START + seconds) * 1000
+
+
+def debezium(key, value, seconds, op="u", **source) -> dict:
+    """A record of Debezium; without a value a delete."""
+    row = None if value is None else {"id": key, "v": value}
+    return {
+        "before": {"id": key} if op == "d" else None,
+        "after": row,
+        "op": op,
+        "source": {"name": "bank", "ts_ms": at(seconds), "snapshot": "false", **source},
+    }
+
+
+def pallet(key, value, seconds, lsn, op="u") -> dict:
+    return debezium(key, value, seconds, op, connector="postgresql", lsn=lsn)
+
+
+def crate(key, value, seconds, pos, op="u", server=1, file="mysql-bin.000009") -> dict:
+    return debezium(key, value, seconds, op, connector="mysql", server_id=server, file=file, pos=pos)
+
+
+MYSQL, POSTGRES = {"connector": "mysql"}, {"connector": "postgresql"}
+TABLES = {
+    "debezium_fleet.vans": MYSQL,  # dbz-mysql-failover-undeclared
+    "debezium_restored.pallets": POSTGRES,  # nothing in the records tells
+    "debezium_weeks.crates": MYSQL | {"clock": "ignore"},
+    "debezium_few.drums": MYSQL,
+    "debezium_at_once.bales": MYSQL,
+    "debezium_late.sacks": POSTGRES,
+}
+FIRST = {
+    "debezium_restored.pallets": [pallet(1, "a", 1, 9100, "c"), pallet(2, "b", 2, 9200, "c")],
+    "debezium_weeks.crates": [crate(key, "old", key, 1000 * key, "c") for key in range(1, 5)],
+    "debezium_few.drums": [crate(key, "old", key, 1000 * key, "c") for key in range(1, 5)],
+    "debezium_at_once.bales": [
+        crate(1, "a", 1, 100, "c"), crate(2, "b", 2, 200, "c"), crate(1, "a2", 3, 300),
+        crate(1, "a3", 900, 120, file="binlog.000009"), crate(2, None, 901, 160, "d", file="binlog.000009"),
+        crate(1, "a4", 902, 9999, file="binlog.000009"),
+    ],
+    "debezium_late.sacks": [pallet(key, "new", 10 * key, 1000 * key, "c") for key in range(1, 9)],
+}  # fmt: skip
+SECOND = {
+    "debezium_restored.pallets": [pallet(1, "a2", 7200, 410), pallet(2, None, 7201, 420, "d"),
+                                  pallet(3, "c", 7202, 430, "c")],
+    "debezium_weeks.crates": [crate(1, "new", 7200, 10), crate(2, None, 7201, 20, "d"), crate(5, "e", 7202, 30, "c"),
+                              crate(3, "new", 7203, 40)],
+    # one change of one key, and one that is in order: too little to wait for
+    "debezium_few.drums": [crate(1, "new", 7200, 10), crate(4, "newer", 7201, 5000)],
+    # late copies, older ones, a long transaction of other keys
+    "debezium_late.sacks": [
+        *[pallet(key, "older", 10 * key - 5, 1000 * key - 500) for key in range(1, 9)],
+        *[pallet(key, "new", 10 * key, 1000 * key, "c") for key in range(1, 9)],
+        *[pallet(key, "long", 7200, 7000 + key, "c") for key in range(20, 26)],
+    ],
+}  # fmt: skip
+THIRD = {
+    "debezium_few.drums": [crate(2, "new", 7300, 50), crate(3, "new", 7301, 60), crate(4, "newest", 7302, 6000)],
+}
+NAMES = [table.partition(".")[2] for table in TABLES]
+
+
+def build(workshop, *names):
+    """Build tables; return what was said of those that wait, by table."""
+    workshop.build(*(f"+{name}" for name in names), command="run")
+    return dict(dbt.waiting)
+
+
+def rows(workshop, name) -> dict:
+    return dict(workshop.rows(f"select * from lake.{name}"))
+
+
+def deliver(workshop, name, contents):
+    for table, records in contents.items():
+        workshop.deliver(table, name, records)
+    workshop.land(*{table.partition(".")[0] for table in contents})
+
+
+@pytest.fixture(scope="module")
+def falls(workshop):
+    for table, settings in TABLES.items():
+        workshop.add_table(table, "id:int", "v:string", "debezium-json", settings)
+    workshop.add_table("datastream_fallen.fallen", "history:int,k:string", "v:string")
+    return workshop
+
+
+@pytest.fixture(scope="module")
+def built(falls):
+    files = [{"debezium_fleet.vans": (CASE / f"000{n}.json").read_bytes()} for n in (1, 2)]
+    deliver(falls, "0001.json", FIRST | files[0])
+    falls.said = [build(falls, *NAMES)]
+    deliver(falls, "0002.json", SECOND | files[1])
+    falls.said.append(build(falls, *NAMES))
+    falls.doubtful = dict(dbt.doubtful)
+    return falls
+
+
+def test_what_falls_waits(built):
+    first, second = built.said
+    # the file that has both servers waits at the first build
+    assert list(first) == ["bales"] and "name of the log files was mysql-bin and is binlog" in first["bales"]
+    assert rows(built, "bales") == {}
+    assert sorted(second) == ["bales", "pallets", "vans"]
+    assert "vans waits: 3 records of debezium_fleet, from landing batch 2 on" in second["vans"]
+    assert "2 changes of 2 keys" in second["vans"] and "the source was 101 and is 202" in second["vans"]
+    assert "GTID source was 3a51c0de-0000-11ee-8000-00000000a101 and is 7b62d1ef" in second["vans"]
+    assert rows(built, "vans") == {1: "a2", 2: "b"} and rows(built, "pallets") == {1: "a", 2: "b"}
+    # what is late, or of another key, or of a feed that says so, does not
+    late = rows(built, "sacks")
+    assert late == {**dict.fromkeys(range(1, 9), "new"), **dict.fromkeys(range(20, 26), "long")}
+    assert status(built.spark, "vans")[0]["waiting"] == 3
+
+
+def test_too_little_to_wait_is_said(built):
+    assert list(built.doubtful) == ["drums"] and "1 change of debezium_few" in built.doubtful["drums"]
+    assert rows(built, "drums") == {1: "old", 2: "old", 3: "old", 4: "newer"}
+
+
+def test_an_epoch_is_declared_by_the_lines_that_were_said(built):
+    (entry,) = re.findall(r"^      (- \{.*\})$", built.said[1]["pallets"], re.MULTILINE)
+    append_epoch("debezium_restored", yaml.safe_load(entry)[0])
+    assert build(built, "pallets") == {}
+    assert rows(built, "pallets") == {1: "a2", 3: "c"}
+
+
+@pytest.mark.long
+def test_an_epoch_is_declared_by_the_command(built):
+    """dbz-mysql-failover-undeclared, and a first build whose file has both servers."""
+    for feed in ("debezium_fleet", "debezium_at_once"):
+        said = declare_epochs(built.spark, feed)
+        assert said[-1] == "Now run: highwater build", said
+    assert "source_identity = '202'" in sources_file("debezium_fleet").read_text()
+    before = sources_file("debezium_fleet").read_text()
+    with pytest.raises(UsageError, match="no position of debezium_fleet falls"):
+        declare_epochs(built.spark, "debezium_fleet")
+    assert sources_file("debezium_fleet").read_text() == before
+    assert build(built, "vans", "bales") == {}
+    assert rows(built, "vans") == {1: "a3", 3: "c"}
+    assert rows(built, "bales") == {1: "a4"}
+
+
+@pytest.mark.long
+def test_what_was_wrong_for_weeks_is_found_and_put_right(built):
+    assert rows(built, "crates") == {1: "old", 2: "old", 3: "old", 4: "old", 5: "e"}
+    path = sources_file("debezium_weeks")
+    path.write_text(re.sub(r"\n *clock: ignore", "", path.read_text()))
+    found = status(built.spark, "crates")[0]
+    assert (found["fallen"], str(found["fallen_since"])) == (3, str(datetime.fromtimestamp(START + 7200)))
+    said = declare_epochs(built.spark, "debezium_weeks")
+    assert "highwater rebuild crates --from raw" in said[-2], said
+    rebuild_from_raw(built.spark, "crates")
+    assert rows(built, "crates") == {1: "new", 3: "new", 4: "old", 5: "e"}
+    assert status(built.spark, "crates")[0]["fallen"] == 0
+
+
+@pytest.mark.long
+def test_what_was_too_little_counts_on(built):
+    deliver(built, "0003.json", THIRD)
+    # one key before and two now, though others go on above them
+    said = build(built, "drums")["drums"]
+    assert "Before, 1 key has lost so already" in said
+    assert rows(built, "drums")[4] == "newer"
+    said = declare_epochs(built.spark, "debezium_few")
+    assert said[-2].endswith("highwater rebuild drums --from raw"), said
+    rebuild_from_raw(built.spark, "drums")
+    assert build(built, "drums") == {}
+    assert rows(built, "drums") == {1: "new", 2: "new", 3: "new", 4: "newest"}

@@ -10,7 +10,7 @@ from highwater.catalog.feeds import Feed, sql_text
 from highwater.catalog.names import declaring, name_inside
 from highwater.catalog.tables import named
 from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
-from highwater.landing.file_names import usual_endings, what_to_do
+from highwater.landing.file_names import is_archive, usual_endings
 from highwater.landing.landings import Landing
 from highwater.runtime.printable import in_shell, printable
 
@@ -118,17 +118,21 @@ def odd_in_words(feed: Feed, odd: list[str]) -> Iterator[str]:
     Arguments:
         odd: their names.
     """
-    by_advice: dict[str, list[str]] = {}
-    for name in odd:
-        by_advice.setdefault(what_to_do(name, feed.format), []).append(name)
-    for advice, names in by_advice.items():
+    usual = usual_endings(feed.format)
+    for names in ([name for name in odd if not is_archive(name)], [name for name in odd if is_archive(name)]):
+        if not names:
+            continue
         it, what = ("it", "1 file is") if len(names) == 1 else ("them", f"{len(names):,} files are")
         ending, declaration = printable(names[0].rpartition(".")[2]), f"_{feed.name}__sources.yml"
+        do = f"Unpack {it}, and deliver what is inside"
+        if not is_archive(names[0]):
+            do = (
+                f"Rename {it} to end in {usual[0]}; or declare the ending in "
+                f"models/staging/{feed.name}/{declaration} (`endings: [{ending}]`)"
+            )
         yield (
-            f"{feed.name}: {what} not read, for files of {feed.format} end in {usual_endings(feed.format)} and the "
-            f"like, or have no ending: {named([*map(printable, names)])}. {advice.format(it=it)}; or declare the "
-            f"ending in models/staging/{feed.name}/{declaration} (`endings: [{ending}]`); or leave {it} out on "
-            f"record: {skipping(names[0])}"
+            f"{feed.name}: {what} not read, for files of {feed.format} end in {', '.join(usual)} and the like, or have "
+            f"no ending: {named([*map(printable, names)])}. {do}; or leave {it} out on record: {skipping(names[0])}"
         )
 
 

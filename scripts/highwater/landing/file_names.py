@@ -89,16 +89,14 @@ def is_called_so(name: str, format: str, endings: tuple[str, ...] = ()) -> bool:
     return "." not in stem or bool(NUMBERED.fullmatch(stem.rpartition(".")[2]))
 
 
-def what_to_do(name: str, format: str) -> str:
-    """Return what to do about a file that is not called as those of its feed are; `{it}` stands for it."""
-    if name.rpartition(".")[2].lower() in ARCHIVES:
-        return "Unpack {it}, and deliver what is inside"
-    return f"Rename {{it}} to end in .{ENDINGS[_kind(format)][0]}"
+def is_archive(name: str) -> bool:
+    """Return whether a name tells of something that is to be unpacked, or made text, before it is delivered."""
+    return name.rpartition(".")[2].lower() in ARCHIVES
 
 
-def usual_endings(format: str) -> str:
-    """Return the first endings of the files of a format, in words."""
-    return ", ".join(f".{ending}" for ending in ENDINGS[_kind(format)][:3])
+def usual_endings(format: str) -> list[str]:
+    """Return the first endings of the files of a format."""
+    return [f".{ending}" for ending in ENDINGS[_kind(format)][:3]]
 
 
 def _kind(format: str) -> str:

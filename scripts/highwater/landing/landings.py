@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from highwater.catalog.entities import entities_of
-from highwater.catalog.feeds import Feed
+from highwater.catalog.feeds import Feed, sql_text
 from highwater.catalog.tables import of_each
 from highwater.runtime.project import lake, read_state, write_whole
 from highwater.spark.lake_tables import newest_commit
@@ -98,7 +98,7 @@ def landed_before_whole(feed: Feed, found: list[tuple[str, str]]) -> list[tuple[
     note = read_state(_note_of(feed.name))
     before, epochs = note.get("begun", []), json.dumps(feed.settings.get("epochs") or [], default=str)
     told = dict.fromkeys((file, name) for file, name in [*before, *found])
-    begun = [[file, name] for file, name in told if json.dumps(name)[1:-1] not in epochs]
+    begun = [[file, name] for file, name in told if json.dumps(sql_text(name)[1:-1])[1:-1] not in epochs]
     if begun != before:
         _write_note(feed, note | {"begun": begun})
     return [(file, name) for file, name in begun]

@@ -143,7 +143,8 @@ def test_what_nobody_calls_so_is_told_with_what_to_do(name):
     feed = Feed("dms_shop", "changes", ("orders",), "folders", ReadOptions("dms-csv"))
     assert left_alone(name, False, "dms-csv") is None and not is_called_so(name, "dms-csv")
     (told,) = odd_in_words(feed, [f"dms_shop/orders/{name}"])
-    assert f"dms_shop/orders/{name}. {ODD[name]} it" in told and f"`endings: [{name.rpartition('.')[2]}]`" in told
+    assert f"dms_shop/orders/{name}. {ODD[name]} it" in told and f"highwater land --skip dms_shop/orders/{name}" in told
+    assert (f"`endings: [{name.rpartition('.')[2]}]`" in told) == (ODD[name] == "Rename"), "no ending makes it text"
     assert is_called_so(name, "dms-csv", (name.rpartition(".")[2],)), "as it is declared then"
 
 

@@ -201,12 +201,16 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
     {%- set prefix = highwater.feed_setting(feed, 'prefix') -%}
     {%- set begins = '__' if prefix is none else '__ and ' ~ prefix -%}
     {%- set fields = highwater.debezium_position_fields(feed) -%}
-    {%- set told = fields | map('replace', 'source_', '') | list %}
+    {%- set told = fields | map('replace', 'source_', '') | list -%}
+    {%- set where = ' (add.fields), or declare as `prefix` what names of metadata begin with; headers are not read' %}
 when metadata.op is null
-    then 'unknown_operation: it has no __op and no __deleted: let the producer add op (add.fields), and declare as `prefix` what names of metadata begin with where it is not {{ begins }}; headers are not read'
+    then {{ highwater.sql_text('unknown_operation: it has no op under ' ~ begins ~ ', and no __deleted: let the producer add op' ~ where) }}
     {%- if fields %}
 when position is null and not is_baseline and coalesce({% for name in fields %}metadata.{{ name }}{{ ', ' if not loop.last }}{% endfor %}) is null
-    then 'unreadable_sequence: it has no {{ told | join(' or ') }} under __source_ or {{ begins }}: let the producer add source.{{ told | join(',source.') }} (add.fields), and declare as `prefix` what names of metadata begin with; headers are not read'
+    then {{ highwater.sql_text(
+        'unreadable_sequence: it has no ' ~ told | join(' or ') ~ ' under __source_ or ' ~ begins ~ ': let the producer add source.'
+        ~ told | join(',source.') ~ where
+    ) }}
     {%- endif %}
 {%- endmacro -%}
 

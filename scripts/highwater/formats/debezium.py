@@ -116,7 +116,7 @@ def _turned(document: dict) -> dict:
     if payload is document:
         return _turn_of(document)(document)
     inside = _turned(payload)
-    return inside if "payload" in inside else document | {"payload": inside}
+    return inside if row_of_connect(inside) is not inside else document | {"payload": inside}
 
 
 def _number(text: str) -> orjson.Fragment:
@@ -326,7 +326,7 @@ def _prefix_of(document: dict) -> str | None:
     if any(name in document for position in POSITIONS for name in (f"__{position}", f"__source_{position}")):
         return None
     for name, value in document.items():
-        prefix = name.removesuffix("op")
+        prefix, value = name.removesuffix("op"), value["string"] if _branch(value) == "string" else value
         if name.endswith("op") and isinstance(value, str) and value in OPERATIONS and not prefix[-1:].isalnum():
             fields = (f"{prefix}{position}" for position in POSITIONS)
             if prefix not in ("", "__") and any(
@@ -342,4 +342,5 @@ def _with_usual_prefix(document: dict) -> dict:
         told = name.removeprefix(prefix)
         is_told = name.startswith(prefix) and (told in METADATA or told.removeprefix("source_") in METADATA)
         row[f"__{told}" if is_told else name] = value
-    return row
+    turn = _turn_of(row)
+    return turn(row) if turn else row

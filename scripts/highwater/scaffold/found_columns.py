@@ -11,7 +11,7 @@ import fastavro
 import pyarrow.parquet
 from pyarrow import types
 
-from highwater.catalog.columns import FoundColumns, named_columns, what_is_wrong
+from highwater.catalog.columns import UNSIGNED, UNSIGNED_TYPE, FoundColumns, named_columns, what_is_wrong
 from highwater.catalog.feeds import FORMATS, Feed
 from highwater.catalog.models import texts_in
 from highwater.catalog.tables import named
@@ -428,6 +428,10 @@ def _type_of_connect(column: dict) -> tuple[str, str | None]:
         return _decimal(told.get("connect.decimal.precision", 38), told.get("scale", 0)), None
     if name in CONNECT_NAMES:
         return CONNECT_NAMES[name]
+    # what a connector that is told to passes on of the source (column.propagate.source.type)
+    at_source = str(parameters.get("__debezium.source.column.type")) if isinstance(parameters, dict) else ""
+    if column.get("type") == "int64" and at_source.upper() == "BIGINT UNSIGNED":
+        return UNSIGNED_TYPE, UNSIGNED
     # times of day and durations are texts or numbers as they stand
     is_time = name.startswith("io.debezium.time.")
     return "string" if is_time else CONNECT.get(str(column.get("type")), "string"), None

@@ -248,6 +248,13 @@ def test_another_prefix_is_found(prefix, metadata):
     assert with_schema["payload"]["__op"] == metadata["op"]
 
 
+def test_another_prefix_in_avro():
+    row = {"id": 1, "v": {"string": "x"}, "_dbz_op": {"string": "u"}, "_dbz_lsn": {"long": 5}}
+    assert payload(row) == {"id": 1, "v": "x", "__op": "u", "__lsn": 5}
+    with_schema = {"schema": {"type": "struct"}, "payload": {"payload": "x", "_dbz_op": "u", "_dbz_lsn": 5}}
+    assert document(with_schema) == with_schema | {"payload": {"payload": "x", "__op": "u", "__lsn": 5}}
+
+
 # what looks like metadata, and may be a column
 NO_PREFIX = [
     {"id": 1, "shop": "c", "shlsn": 5},

@@ -1,5 +1,6 @@
 """Columns that delivered files tell, of every family of formats: from their schema, else from their values."""
 
+import gzip
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import pytest
 from highwater.catalog.feeds import declared_feeds, feed_of_settings
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.found_columns import Told, found_in_files
-from repository import PROJECT
+from repository import FIXTURES, PROJECT
 from test_commands import run
 from workshop import copy_empty_project
 
@@ -86,11 +87,12 @@ CONNECT = [
     column("tags", "array"),
     column("open", "boolean"),
     column("small", "int16"),
+    column("large", "int64", **{"__debezium.source.column.type": "BIGINT UNSIGNED"}),
 ]
 OF_CONNECT = {
     "id": "bigint", "total": "decimal(12,2)", "loose": "string", "at": "timestamp_ntz[micros]", "seen": "timestamp",
     "day": "date", "hour": "string", "what": "string", "photo": "binary", "tags": "string", "open": "boolean",
-    "small": "smallint",
+    "small": "smallint", "large": "decimal(20,0)[unsigned]",
 }  # fmt: skip
 
 
@@ -105,6 +107,50 @@ def test_a_schema_of_connect_tells_types_and_units(form, tmp_path, monkeypatch):
     text = json.dumps({"schema": schema, "payload": payload})
     feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": text}, connector="postgresql", form=form)
     assert found(feed, "t") == (OF_CONNECT, [], [])
+
+
+# by the fixture of a form: the types of some columns of its table
+OF_FORMS = {
+    # bytes and numbers of times are not told apart from others
+    "avro_json": {
+        "id": "bigint",
+        "c_text": "string",
+        "c_bytea": "string",
+        "c_double": "string",
+        "c_boolean": "boolean",
+    },
+    "cloud_events": {"id": "bigint", "c_text": "string", "c_boolean": "boolean", "c_timestamptz": "timestamp"},
+    "cloud_events_with_schema": {
+        "id": "bigint",
+        "c_numeric_10_2": "decimal(10,2)",
+        "c_timestamp_3": "timestamp_ntz[millis]",
+    },
+}
+
+
+@pytest.mark.parametrize("form", OF_FORMS)
+def test_other_forms_of_debezium_tell_columns(form, tmp_path, monkeypatch):
+    records = gzip.decompress((FIXTURES / f"debezium/{form}.jsonl.gz").read_bytes()).decode().splitlines()
+    text = "\n".join(line for line in records if '"every_type"' in line)
+    feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": text}, connector="postgresql")
+    types, _, doubts = found(feed, "t")
+    assert OF_FORMS[form].items() <= types.items(), types
+    assert any("carry no schema" in doubt for doubt in doubts) == (form != "cloud_events_with_schema")
+
+
+@pytest.mark.parametrize("prefix", ["cdc_", ""])
+def test_metadata_with_a_declared_prefix_are_no_columns(prefix, tmp_path, monkeypatch):
+    row = {
+        "id": 1,
+        "note": "x",
+        f"{prefix}op": "c",
+        f"{prefix}source_lsn": 5,
+        f"{prefix}ts_ms": 7,
+        "__deleted": "false",
+    }
+    settings = {"connector": "postgresql", "form": "flattened", "prefix": prefix}
+    feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": json.dumps(row)}, **settings)
+    assert found(feed, "t")[0] == {"id": "bigint", "note": "string"}
 
 
 SEEN = {

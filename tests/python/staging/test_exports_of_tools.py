@@ -3,6 +3,7 @@
 What they write of one row, and of one of NULLs, is from their manuals.
 """
 
+import re
 from datetime import datetime
 from decimal import Decimal
 
@@ -53,7 +54,7 @@ FILES = {
     # bcp t out bcp.csv -c: no header
     "bcp": (
         "exports_outfile",
-        "1\tx\t1\t1.5000\t2024-08-29 12:00:00.5000000 +00:00\t00FF\r\n2\t\t0\t\t\t\r\n",
+        "1\tx\t0\t1.5000\t2024-08-29 12:00:00.5000000 +00:00\t00FF\r\n2\t\t0\t\t\t\r\n",
         [NO_COLUMN],
     ),
     # frame.to_csv('pandas.csv')
@@ -78,9 +79,9 @@ def read(workshop):
     for table, (feed, text, _) in FILES.items():
         key, columns = "id:int", COLUMNS
         if table == "sqlplus":
-            key, columns = "ID:int", ",".join(f"{name.upper()}:{kind}" for name, kind in
-                                              (column.split(":") for column in COLUMNS.split(",")))  # fmt: skip
-        workshop.add_table(f"datastream_tools.{table}", key, columns, "datastream-json")
+            key, columns = "ID:int", re.sub(r"\w+:", lambda name: name[0].upper(), COLUMNS)
+        system = feed.partition("_")[2]
+        workshop.add_table(f"datastream_{system}.{table}", key, columns, "datastream-json")
         workshop.add_table(f"{feed}.{table}", format="csv", settings={"role": "export", **FEEDS[feed]})
         workshop.deliver(f"{feed}.{table}", "export.csv", text, root=workshop.exports)
         workshop.deliver(f"{feed}.{table}", "_exports.yml", "export.csv: {position: unknown}\n", root=workshop.exports)

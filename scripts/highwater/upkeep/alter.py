@@ -73,7 +73,7 @@ def alteration(entity: str, action: str, values: tuple[str, ...]) -> Alteration:
     """
     wanted = ACTIONS[action]
     if not values or (action != "key" and len(values) != len(wanted.split())):
-        raise UsageError(f"{action} takes {wanted}, for example: highwater alter {entity} {EXAMPLES[action]}")
+        raise UsageError(f"{action} takes {wanted}, for example: highwater alter {entity} {action} {EXAMPLES[action]}")
     return {"add": _add, "drop": _drop, "rename": _rename, "type": _type, "unit": _unit, "key": _key}[action](
         entity, *values
     )

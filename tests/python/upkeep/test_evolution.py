@@ -6,7 +6,6 @@ import pytest
 from click.testing import CliRunner
 from highwater import cli
 from highwater.catalog.as_built import remembered, widens
-from highwater.runtime.errors import UsageError
 from highwater.upkeep import rebuild
 from highwater.upkeep.alter import alter, alteration, what_it_would_touch
 from highwater.upkeep.evolution import meet
@@ -195,22 +194,3 @@ def test_every_layer_agrees(met):
 )  # fmt: skip
 def test_what_widens(was, now, is_wider):
     assert widens(was, now) is is_wider
-
-
-@pytest.mark.parametrize(
-    ("action", "said"),
-    [
-        (("add",), "add takes COLUMN:TYPE, for example"),
-        (("add", "v:string"), "has the column v"),
-        (("drop", "id"), "is in the key"),
-        (("drop", "nothing"), "has no column 'nothing'; columns are: id, v"),
-        (("rename", "v", "id"), "is the field 'id' already"),
-        (("type", "v", "string"), "is string already"),
-        (("type", "v", "strng"), "unknown type"),
-        (("unit", "v", "millis"), "which only date, timestamp, timestamp_ntz may have"),
-        (("key", "id"), "the key of tolls is id"),
-    ],
-)
-def test_what_alter_refuses(built, action, said):
-    with pytest.raises(UsageError, match=re.escape(said)):
-        alteration("tolls", action[0], action[1:])

@@ -37,8 +37,11 @@
     {%- if is_incremental() or truncates or is_partial or rebuilt or may_wait -%}
         {%- do highwater._count_batches(arriving, truncates, is_partial, rebuilt.get('upto', {})) -%}
     {%- endif -%}
+    {%- if is_incremental() and (arriving.rows > 0 or not env_var('HIGHWATER_PROJECT', '')) -%}
+        {#- `highwater build` has met what differs before it starts dbt -#}
+        {%- do highwater._refuse_other_columns(arriving) -%}
+    {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
-        {%- do highwater._refuse_other_types(arriving) -%}
         {%- do arriving.update({'current': highwater._current_relations(arriving)}) -%}
     {%- endif -%}
     {%- if arriving.rows > 0 -%}
@@ -305,24 +308,31 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _refuse_other_types(arriving) -%}
-    {#- An insert would cast to the type that the table has, and cut what does not fit it. -#}
+{%- macro _refuse_other_columns(arriving) -%}
+    {#- A log must not take in what it has no column for; and an insert would cast to the type that it has, and cut what does not fit. -#}
     {%- set declared = {} -%}
     {%- for column in highwater.entity_columns(arriving.entity) -%}
         {%- do declared.update({column.name: column.data_type | replace(' ', '')}) -%}
     {%- endfor -%}
     {%- for relation in [this, adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged')] if relation -%}
-        {%- set columns = adapter.get_columns_in_relation(relation) -%}
-        {%- if 'is_new_key' in columns | map(attribute='name') -%}
+        {%- set there = {} -%}
+        {%- for column in adapter.get_columns_in_relation(relation) -%}
+            {%- do there.update({column.name: column.dtype | lower | replace(' ', '')}) -%}
+        {%- endfor -%}
+        {%- if 'is_new_key' in there -%}
             {%- do arriving.update({'has_is_new_key': true}) -%}
         {%- endif -%}
-        {%- for column in columns
-            if column.name in declared and column.dtype | lower | replace(' ', '') != declared[column.name] -%}
+        {%- for name in declared if there and name not in there -%}
             {{ exceptions.raise_compiler_error(
-                relation ~ " has " ~ column.name ~ " as " ~ column.dtype ~ ", and it is declared as "
-                ~ declared[column.name] ~ ". Nothing was applied. Declare the old type again, or widen the column of the "
-                ~ "log and the merged table first: alter table … set tblproperties ('delta.enableTypeWidening' = 'true'), "
-                ~ "then alter table … alter column `" ~ column.name ~ "` type " ~ declared[column.name] ~ "."
+                relation ~ " has no column " ~ name ~ ", and it is declared. Nothing was applied. Run: highwater build. It adds "
+                ~ "the column, and fills it from the records that have landed."
+            ) }}
+        {%- endfor -%}
+        {%- for name in declared if name in there and there[name] != declared[name] -%}
+            {{ exceptions.raise_compiler_error(
+                relation ~ " has " ~ name ~ " as " ~ there[name] ~ ", and it is declared as " ~ declared[name]
+                ~ ". Nothing was applied. Run: highwater build. It widens the column, or says what to do where that cannot be. "
+                ~ "To leave the tables as they are, declare the old type again."
             ) }}
         {%- endfor -%}
     {%- endfor -%}

@@ -134,8 +134,9 @@ def build(hold, verbose, arguments):
     dbt build` builds everything in any case.
     """
     from highwater.builds.build import build as build_tables
+    from highwater.upkeep.evolution import meet
 
-    if status := build_tables(list(arguments), is_held=hold, is_verbose=verbose):
+    if status := build_tables(list(arguments), hold, verbose, meet):
         sys.exit(status)
 
 
@@ -185,6 +186,38 @@ def rebuild(table, origin, accept_loss):
             click.echo(rebuild_from_raw(session(), table, accept_loss))
         else:
             click.echo(rebuild_table(session(), table))
+
+
+@commands.command()
+@click.argument("table", callback=_known)
+@click.argument("action", type=click.Choice(["add", "drop", "rename", "type", "unit", "key"]))
+@click.argument("values", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Say what it would edit, read and write, and do nothing.")
+@click.option("--accept-loss", is_flag=True, help="Go on where records or keys that are there would be lost.")
+def alter(table, action, values, dry_run, accept_loss):
+    """Change TABLE: its declaration, its tables, and what has landed of it, which is read again where that matters.
+
+    ACTION and VALUES are: add COLUMN:TYPE, drop COLUMN, rename OLD NEW (of the field in the records), type COLUMN TYPE,
+    unit COLUMN UNIT, key COLUMN…
+    """
+    from highwater.builds import last_build
+    from highwater.runtime.project import lease
+    from highwater.spark import dbt
+    from highwater.spark.spark import reading_session, session
+    from highwater.upkeep import alter as altering
+
+    alteration = altering.alteration(table, action, values)
+    if dry_run:
+        with reading_session() as spark:
+            for line in altering.what_it_would_touch(spark, alteration):
+                click.echo(line)
+        return
+    with lease("highwater alter"):
+        spark = session()
+        last_build.forget()
+        dbt.begin(is_same=False)
+        for line in altering.alter(spark, alteration, accept_loss):
+            click.echo(line)
 
 
 @commands.command()
@@ -607,6 +640,7 @@ def remove_table_command(table, drop_data):
 
     Without --drop-data its tables stay in the lake, and go on where they were when the table is added again.
     """
+    from highwater.catalog import as_built
     from highwater.catalog.tables import tables_in
     from highwater.runtime.project import lease
     from highwater.scaffold.remove_table import removal_of, remove
@@ -621,6 +655,7 @@ def remove_table_command(table, drop_data):
                 kind = "view" if kinds.get(name) == "VIEW" else "table"
                 spark.sql(f"drop {kind} lake.{quoted(name)}")
                 click.echo(f"dropped lake.{name}")
+            as_built.forget(name.removesuffix("_changes") for name in removal.relations)
     for path in remove(removal):
         click.echo(f"{'removed' if not path.exists() else 'changed'} {path}")
     if not drop_data:

@@ -12,6 +12,7 @@
 {%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, watermark)
     if execute else watermark -%}
 
+{%- set found %}
 with
 
 new_records as (
@@ -55,7 +56,10 @@ files as (
 declared_fields as (
 
     select
-        explode(array({{ highwater.quoted_texts(highwater.entity_columns(entity) | map(attribute='field')) }})) as field
+        -- records from before have no field of a column that came later, or was called otherwise
+        explode(array({{ highwater.quoted_texts(
+            highwater.entity_columns(entity) | rejectattr('came_later') | rejectattr('former_fields') | map(attribute='field')
+        ) }})) as field
 
 )
 {%- endif %}
@@ -101,5 +105,10 @@ where
     and type.name not in ({{ highwater.quoted_texts(said[column.unit]) }})
 group by type.name, type.field, new_records.source_file
 {%- endfor %}
+{%- endset %}
+{%- if execute and highwater.feed_setting(feed, 'new_fields') == 'fail' -%}
+    {%- do highwater.refuse_new_fields(found, entity) -%}
+{%- endif -%}
+{{ found }}
 
 {% endtest %}

@@ -1,7 +1,11 @@
 {%- macro staged_changes(
     records, source, entity, parsed,
-    binary_encoding='base64', has_present=false, has_old_key=false, has_place=false, has_row_number=false
+    binary_encoding='base64', has_present=false, has_withheld=false, has_old_key=false, has_place=false, has_row_number=false
 ) -%}
+    {%- set columns = highwater.entity_columns(entity) -%}
+    {%- set renamed = columns | selectattr('former_fields') | list -%}
+    {%- set later = columns | selectattr('came_later') | list -%}
+    {%- set read = 'renamed' if renamed else 'parsed' -%}
 with
 
 records as (
@@ -18,23 +22,33 @@ parsed as (
 
 ),
 
+{% if renamed -%}
+renamed as (
+
+    {{ highwater.under_new_fields('parsed', renamed, has_old_key=has_old_key, has_withheld=has_withheld and later | length > 0) }}
+
+),
+
+{% endif -%}
 {% if has_old_key -%}
 parts as (
 
-    {{ highwater.parts_of_changes('parsed', entity) }}
+    {{ highwater.parts_of_changes(read, entity) }}
 
 ),
 
 {% endif -%}
 delivered as (
 
-    {{ highwater.delivered_texts('parts' if has_old_key else 'parsed', entity) }}
+    {{ highwater.delivered_texts('parts' if has_old_key else read, entity) }}
 
 ),
 
 typed as (
 
-    {{ highwater.typed_columns('delivered', entity, binary_encoding=binary_encoding, has_present=has_present) }}
+    {{ highwater.typed_columns(
+        'delivered', entity, binary_encoding=binary_encoding, has_present=has_present, has_withheld=has_withheld
+    ) }}
 
 ),
 

@@ -2,6 +2,7 @@
     {%- set is_flattened = highwater.feed_setting(feed, 'form', 'envelope') == 'flattened' -%}
     {%- set connector = highwater.feed_setting(feed, 'connector') -%}
     {%- set baseline = highwater.baseline_condition(feed, "metadata.op = 'r' and position is null") -%}
+    {%- set is_available = highwater._is_available(highwater.feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value')) -%}
     {%- set source_fields = [
         'name', 'server_id', 'ts_ms', 'snapshot', 'sequence', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn',
         'commit_lsn', 'change_lsn', 'event_serial_no',
@@ -36,8 +37,11 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
         map_filter(
             texts[0],
             -- a value that the connector did not have is absent, not changed
-            (field, value) -> {{ highwater._is_available(highwater.feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value')) | indent(12) }}
+            (field, value) -> {{ is_available | indent(12) }}
         ) as image,
+        {%- if highwater.entity_columns(entity) | selectattr('came_later') | list %}
+        map_keys(map_filter(texts[0], (field, value) -> not ({{ is_available | indent(8) }}))) as withheld,
+        {%- endif %}
         texts[1] as old_image,
         metadata.op as operation,
         case metadata.op
@@ -129,7 +133,7 @@ before: variant, after: variant, source: struct<{% for name in source_fields %}{
         try_cast(case when envelope.op = 'd' then envelope.before else envelope.after end as map<string, variant>) as image,
         map_filter(
             case when envelope.op = 'u' then try_cast(envelope.before as map<string, variant>) end,
-            (field, value) -> field in ({{ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) or 'null' }})
+            (field, value) -> field in ({{ highwater.quoted_texts(highwater.names_in_records(highwater.key_columns(entity))) or 'null' }})
         ) as old_image,
         get(filter(document.schema.fields, part -> part.field in ('after', 'before')), 0).fields as schema_types
     from (

@@ -26,6 +26,8 @@
             'data_type': column.data_type | lower,
             'field': field,
             'unit': meta.get('unit'),
+            'former_fields': meta.get('former_fields', []),
+            'came_later': meta.get('came_later', false),
             'own_name': highwater._own_name(column.name, field),
         }) -%}
     {%- endfor -%}

@@ -1,5 +1,7 @@
 {%- macro dms_records(records, feed, table, entity) -%}
     {%- set fields = highwater.entity_columns(entity) | map(attribute='field') | list -%}
+    {%- set later = highwater.entity_columns(entity) | selectattr('came_later') | map(attribute='field') | list -%}
+    {%- set renamed = highwater.entity_columns(entity) | selectattr('former_fields') | map(attribute='field') | list -%}
     {%- set periods = highwater.column_periods(feed, table) -%}
     {%- set has_names = highwater.feed_setting(feed, 'format') == 'dms-parquet' or highwater.feed_setting(feed, 'header', false) -%}
     {%- set sequence_column = highwater.feed_setting(feed, 'sequence_column') -%}
@@ -39,7 +41,7 @@ end
         case
             when problem is not null then problem
             {%- if highwater.feed_setting(feed, 'header', false) %}
-            {{- highwater.missing_of_periods('fields', fields, periods, "metadata.operation is distinct from 'D'") | indent(12) }}
+            {{- highwater.missing_of_periods('fields', fields | reject('in', later + renamed) | list, periods, "metadata.operation is distinct from 'D'") | indent(12) }}
             {%- elif not has_names %}
             when {{ positions.has_other_count }}
                 then concat('wrong_column_count: ', size(fields), ' values where {{ positions.of_rows }} (a row) or {{ positions.of_changes }} (a change) are declared')
@@ -55,6 +57,9 @@ end
         {%- if no_supplement %}
         -- a value that the log did not have is absent, not changed
         map_filter(image, (field, value) -> not value <=> {{ highwater.sql_text(no_supplement) }}) as image,
+        {%- if later %}
+        map_keys(map_filter(image, (field, value) -> value <=> {{ highwater.sql_text(no_supplement) }})) as withheld,
+        {%- endif %}
         {%- else %}
         image,
         {%- endif %}

@@ -1,8 +1,10 @@
-{%- macro typed_columns(delivered, entity, binary_encoding='base64', has_present=false) -%}
+{%- macro typed_columns(delivered, entity, binary_encoding='base64', has_present=false, has_withheld=false) -%}
     {%- set columns = highwater.entity_columns(entity) -%}
     {%- set key = highwater.entity_key(entity) -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set typed_names = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='name') | list -%}
+    {%- set later = columns | selectattr('came_later') | map(attribute='name') | list -%}
+    {%- set first = columns | map(attribute='name') | reject('in', later) | list -%}
     {%- set key_ordinals = [] -%}
     {%- for name in typed_names if name in key -%}
         {%- do key_ordinals.append(typed_names.index(name)) -%}
@@ -30,7 +32,13 @@
             {%- if is_partial %}
             array_join(present_columns, ','),
             {%- endif %}
+            {%- if later %}
+            transform(array(text.`{{ first | join('`, text.`') }}`), value -> value is null),
+            -- of columns that came later where there is a value: records from before keep their hash
+            array({% for name in later %}if(text.`{{ name }}` is null, null, {{ highwater.sql_text(name) }}){{ ', ' if not loop.last }}{% endfor %})
+            {%- else %}
             transform(array(text.*), value -> value is null)
+            {%- endif %}
         ) as change_hash
     from (
         select
@@ -55,7 +63,7 @@
                 cast(null as string)
                 {%- endfor %}
             ) as misfit_texts
-        from {{ highwater._with_carried_fields(delivered, columns) | indent(12) if has_present else delivered }}
+        from {{ highwater._with_carried_fields(delivered, columns, is_partial, has_withheld) | indent(12) if has_present else delivered }}
     )
 {%- endmacro -%}
 
@@ -64,11 +72,32 @@
 regexp_extract_all(typeof(typed), '[<,]([^<,:]+):(?!string)([a-z_]+([(]\\d+,\\d+[)])?)', {{ group }})
 {%- endmacro -%}
 
-{%- macro _with_carried_fields(delivered, columns) -%}
+{%- macro _with_carried_fields(delivered, columns, is_partial, has_withheld) -%}
+    {%- set fields = highwater.quoted_texts(columns | map(attribute='field')) -%}
+    {%- set later = columns | selectattr('came_later') | map(attribute='field') | list -%}
 (
     select
         *,
-        array_intersect(array({{ highwater.quoted_texts(columns | map(attribute='field')) }}), map_keys(image)) as carried
+        {%- if later %}
+        case
+            when image is not null then filter(
+                array({{ fields }}),
+                field -> map_contains_key(image, field) or (
+                    -- a record from before the column came: its row has NULL there
+                    field in ({{ highwater.quoted_texts(later) }})
+                    {%- if is_partial or not has_withheld %}
+                    -- an update without it may be one that does not change it
+                    and change_type = 'insert'
+                    {%- endif %}
+                    {%- if has_withheld %}
+                    and not coalesce(array_contains(withheld, field), false)
+                    {%- endif %}
+                )
+            )
+        end as carried
+        {%- else %}
+        array_intersect(array({{ fields }}), map_keys(image)) as carried
+        {%- endif %}
     from {{ delivered }}
 )
 {%- endmacro -%}

@@ -3,7 +3,7 @@
 import contextlib
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import click
@@ -52,11 +52,14 @@ class Plan:
         return last_build.selection(self.news, self.record["left"])
 
 
-def build(arguments: list[str], is_held: bool = False, is_verbose: bool = False) -> int:
+def build(
+    arguments: list[str], is_held: bool = False, is_verbose: bool = False, meet: Callable = lambda spark: ()
+) -> int:
     """Land, build what is due, and say what became of every record, also where something failed.
 
     Arguments:
         arguments: of dbt. is_held: publish a group only when its checks have passed. is_verbose: print dbt's own log.
+        meet: meets declarations that differ from their tables, see upkeep.evolution.
     Returns: 0 done, 2 dbt could not do it and has said so.
     Raises: CheckError saying what failed, and what waits for a decision.
     """
@@ -76,10 +79,15 @@ def build(arguments: list[str], is_held: bool = False, is_verbose: bool = False)
         if plan.is_idle:
             _tell_that_nothing_is_due(plan, feeds, landed)
             return 0
+        refused = _met(plan, meet)
+        if refused and is_held:
+            raise CheckError("\n".join(met.sentence for met in refused))
+        if not plan.record:  # what was met may be written into the project
+            plan = replace(plan, mark=last_build.fingerprint(last_build.split("build", arguments)[1]))
         _begin(plan, is_held)
         with contextlib.nullcontext() if is_verbose else progress.shown(entity for entity, _ in logged_tables()):
-            outcome, withheld = _run(plan, feeds, is_held)
-        undecided = _give_account(plan, feeds, landed, outcome, began)
+            outcome, withheld = _run(plan, feeds, is_held, refused)
+        undecided = _give_account(plan, feeds, landed, outcome, began, refused)
         if outcome.status == 2:
             return 2
         if undecided := [*withheld, *undecided]:
@@ -127,6 +135,21 @@ def _empty_lake(feeds: dict[str, Feed], landed: Landed) -> list[str]:
     return [] if landed.failures else [f"\n{words}" for words in all_empty([*feeds.values()], landed.newest)]
 
 
+def _met(plan: Plan, meet: Callable) -> list:
+    """Meet declarations that differ from their tables, before anything is written; return what was refused.
+
+    Nothing differs where the project is that of the last build, and that build left nothing.
+    """
+    if plan.record and not plan.record["left"]:
+        return []
+    refused = []
+    dbt.begin(is_same=False)
+    for met in meet(session()):
+        click.echo(f"{'warning: ' * met.is_refused}{met.sentence}", err=met.is_refused)
+        refused += [met] * met.is_refused
+    return refused
+
+
 def _begin(plan: Plan, is_held: bool) -> None:
     """Write down what a build that is killed from here on leaves to the next one: what it was to build."""
     if plan.selected and not is_held:
@@ -138,7 +161,7 @@ def _begin(plan: Plan, is_held: bool) -> None:
     dbt.begin(is_same, tells_rejected=True)
 
 
-def _run(plan: Plan, feeds: dict[str, Feed], is_held: bool) -> tuple[dbt.Outcome, list[str]]:
+def _run(plan: Plan, feeds: dict[str, Feed], is_held: bool, refused: list) -> tuple[dbt.Outcome, list[str]]:
     """Let dbt build; return what it came to, and what to say of publish groups that keep their old rows."""
     if is_held:
         status, withheld = publish.build_held(session(), plan.arguments)
@@ -146,6 +169,7 @@ def _run(plan: Plan, feeds: dict[str, Feed], is_held: bool) -> tuple[dbt.Outcome
     if plan.selected:
         click.echo(_what_is_built(plan, feeds))
     given = last_build.with_operations(plan.arguments) or dbt.checks_of_data_only()
+    given += [word for met in refused for word in ("--exclude", *met.models)]
     outcome = dbt.outcome_of(["build", *(["--select"] * bool(plan.selected)), *plan.selected, *given])
     return _with_operations(outcome), []
 
@@ -172,7 +196,7 @@ def _what_is_built(plan: Plan, feeds: dict[str, Feed]) -> str:
     return f"{told[0].upper()}{told[1:]}; the other tables stay as they are. To build everything: highwater dbt build"
 
 
-def _give_account(plan: Plan, feeds, landed: Landed, outcome: dbt.Outcome, began: float) -> list[str]:
+def _give_account(plan: Plan, feeds, landed: Landed, outcome: dbt.Outcome, began: float, refused: list) -> list[str]:
     """Say what is where after a build and what became of every record, and record the build.
 
     Returns: what failed, and what waits for somebody.
@@ -198,6 +222,7 @@ def _give_account(plan: Plan, feeds, landed: Landed, outcome: dbt.Outcome, began
     left = outcome.left
     if left is not None:
         left += [f"{entity}_changes+" for entity in dbt.waiting]
+        left += [f"{met.entity}_changes+" for met in refused]
         left += [_table_that_was_not_counted(line) for line in uncounted]
     if outcome.has_begun:
         _keep_record(plan, landed, left, words, counts)
@@ -208,7 +233,8 @@ def _give_account(plan: Plan, feeds, landed: Landed, outcome: dbt.Outcome, began
     troubles = [*rejections.troubles_of_connectors(rejected)]
     troubles += [trouble for found in rejected for trouble in rejections.troubles_of(found)]
     failed = _failed(outcome) if outcome.status == 1 else []
-    return [*landed.failures, *landed.changed, *dbt.waiting.values(), *unasked, *troubles, *uncounted, *failed]
+    waiting = [*(met.sentence for met in refused), *dbt.waiting.values()]
+    return [*landed.failures, *landed.changed, *waiting, *unasked, *troubles, *uncounted, *failed]
 
 
 def _table_that_was_not_counted(line: str) -> str:

@@ -14,7 +14,7 @@ from highwater.catalog.feeds import Feed, declared_feeds, sql_text
 from highwater.catalog.tables import Trouble, by_itself, named, of_each
 from highwater.formats.formats import CHOICES
 from highwater.runtime.errors import UsageError
-from highwater.runtime.printable import counted, printable
+from highwater.runtime.printable import counted, in_shell, printable
 from highwater.spark.spark import quoted
 
 # what a reader needs to act
@@ -365,19 +365,16 @@ def troubles_of(rejected: Rejected) -> list[str]:
 
 
 def _of_types(rejected: Rejected) -> list[str]:
-    path, troubles = declaration_of(rejected.entity), []
+    troubles = []
     for change in rejected.type_changes:
         name = _shown(change.column)
-        repaired = (
-            f"`data_type: {change.wider}`"
-            if change.wider
-            else "the unit of these numbers, `config: {meta: {unit: millis}}` or what they are"
-        )
+        column = in_shell(change.column)
+        what = f"type {column} {in_shell(change.wider)}" if change.wider else f"unit {column} millis, or what they are"
         troubles.append(
             f"{rejected.entity}: the type of {name} has changed at the source. It is declared as {change.declared}, "
             f"and {change.misfits:,} of the {change.values:,} values that came since are {change.brought}, the first "
             f"{_shown(json.dumps(change.first['value'], ensure_ascii=False))} in {_place(change.first)}. "
-            f"Declare {repaired} for {name} in {path}, then: highwater rebuild {rejected.entity} --from raw"
+            f"To take both: highwater alter {rejected.entity} {what}"
         )
     return troubles
 

@@ -141,7 +141,11 @@ def in_spark(data_type: str) -> str:
 
 def as_typed(columns: Iterable[tuple[str, str]]) -> str:
     """Return (name, type) of columns as `parse_columns` reads them, whatever a name holds."""
-    return ",".join('"' + name.replace('"', '""') + f'":{data_type}' for name, data_type in columns)
+    return ",".join(f"{_as_one_name(name)}:{data_type}" for name, data_type in columns)
+
+
+def _as_one_name(name: str) -> str:
+    return name if re.fullmatch(r"\w+", name) else '"' + name.replace('"', '""') + '"'
 
 
 def in_docs(text: str) -> str:

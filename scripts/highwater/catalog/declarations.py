@@ -5,19 +5,23 @@ from pathlib import Path
 
 import yaml
 
-from highwater.catalog.entities import declaration_of, settings_of
+from highwater.catalog.columns import Column
+from highwater.catalog.entities import declaration_of, declared_columns, settings_of
 from highwater.catalog.feeds import FAST_LOADER, plain_text
+from highwater.catalog.rendering import column_line
 from highwater.catalog.yaml_files import (
     IN_JINJA,
     NOT_IN_YAML,
     behind_last,
     behind_line,
     end_of,
+    file_of_model,
     in_yaml,
     model_node,
     named,
     value_of,
     with_item,
+    without_item,
     write_entry,
     yaml_below,
 )
@@ -82,6 +86,176 @@ def declare_truncates(entity: str) -> Path | None:
     changed = _with_setting(text, meta, "truncates: true")
     write_entry(path, text, changed, lambda: settings_of(entity).get("truncates") is True, "truncates: true")
     return path
+
+
+def set_in_column(entity: str, column: str, setting: str, value) -> Path:
+    """Give a column of a table a setting in its `config.meta`; another value of it is replaced.
+
+    Arguments:
+        entity: the table. column: its name inside the project. value: a text, a truth value or a list of texts.
+    Returns: the file that was written.
+    Raises: UsageError when it does not get in.
+    """
+    path = declaration_of(entity)
+    text = path.read_text()
+    node = _column_node(text, entity, column)
+    written = _in_flow_value(value)
+    there = value_of(node, "config", "meta", setting)
+    if there is not None:
+        changed = text[: there.start_mark.index] + written + text[end_of(there) :]
+    else:
+        changed = _with_nested(text, node, ["config", "meta"], f"{setting}: {written}")
+
+    def is_right():
+        meta = value_of(_column_node(path.read_text(), entity, column), "config", "meta", setting)
+        return yaml.load(path.read_text()[meta.start_mark.index : end_of(meta)], FAST_LOADER) == (
+            yaml.load(written, FAST_LOADER)
+        )
+
+    write_entry(path, text, changed, is_right, f"config: {{meta: {{{setting}: {written}}}}}")
+    return path
+
+
+def set_type(entity: str, column: str, data_type: str) -> Path:
+    """Declare another type of a column; return the file that was written.
+
+    Raises: UsageError when it does not get in.
+    """
+    path = declaration_of(entity)
+    text = path.read_text()
+    there = value_of(_column_node(text, entity, column), "data_type")
+    changed = text[: there.start_mark.index] + in_yaml(data_type) + text[there.end_mark.index :]
+
+    def is_right():
+        return value_of(_column_node(path.read_text(), entity, column), "data_type").value == data_type
+
+    write_entry(path, text, changed, is_right, f"data_type: {data_type}")
+    return path
+
+
+def in_columns(entity: str, column: Column) -> None:
+    """Let a table list one more column, and its mart too where that lists columns of its own.
+
+    Raises: UsageError when it does not get in.
+    """
+    _list(declaration_of(entity), f"{entity}_changes", column_line(column))
+    mart = file_of_model(entity)
+    # the history's build makes its column, from the log
+    if mart and _own_columns(mart.read_text(), entity) is not None:
+        _list(mart, entity, f"- name: {in_yaml(column.mart_name)}")
+
+
+def _list(path: Path, model: str, column: str) -> None:
+    text = path.read_text()
+    columns = value_of(model_node(text, model), "columns")
+
+    def is_listed():
+        return len(value_of(model_node(path.read_text(), model), "columns").value) == len(columns.value) + 1
+
+    write_entry(path, text, with_item(text, columns, column), is_listed, column)
+
+
+def out_of_columns(entity: str, column: Column) -> None:
+    """Take a column out of the lists of a table.
+
+    Raises: UsageError when it does not get out.
+    """
+    _take_out(declaration_of(entity), f"{entity}_changes", column.name)
+    mart = file_of_model(entity)
+    own = _own_columns(mart.read_text(), entity) if mart else None
+    if own is not None and named(own, column.mart_name) is not None:
+        _take_out(mart, entity, column.mart_name)
+
+
+def _take_out(path: Path, model: str, name: str) -> None:
+    text = path.read_text()
+    columns = value_of(model_node(text, model), "columns")
+    item = next((each for each in columns.value if plain_text(value_of(each, "name").value) == name), None)
+    if columns.flow_style or item is None:
+        raise UsageError(f"{path}: take the column {name} of {model} out by hand, then build.")
+
+    def is_out():
+        return len(value_of(model_node(path.read_text(), model), "columns").value) == len(columns.value) - 1
+
+    write_entry(path, text, without_item(text, item), is_out, f"without {name}")
+
+
+def _own_columns(text: str, entity: str):
+    """Return the list of columns of a mart that does not take those of the log by an alias; None: it has none."""
+    models = value_of(yaml.compose(text, FAST_LOADER), "models")  # an alias is the node that it stands for
+    columns = value_of(named(models, entity), "columns")
+    return None if columns is value_of(named(models, f"{entity}_changes"), "columns") else columns
+
+
+def set_key(entity: str, columns: list[Column]) -> None:
+    """Declare another key of a table, and give it to the tests of its layers.
+
+    Raises: UsageError when it does not get in.
+    """
+    was = {column.name: column for column in declared_columns(entity)[0]}
+    old = [was[name] for name in declared_columns(entity)[1]]
+    layers = [f"{entity}_{layer}" for layer in ("changes", "merged", "history")]
+    for path in {path: None for model in [*layers, entity] if (path := file_of_model(model))}:
+        text = changed = path.read_text()
+        found = []
+        for model in [*layers, entity]:
+            names = [each.mart_name if model == entity else each.name for each in old]
+            new = [each.mart_name if model == entity else each.name for each in columns]
+            node = model_node(text, model)
+            keys = [value_of(node, "config", "meta", "key")] if model == layers[0] else []
+            for test in getattr(value_of(node, "data_tests"), "value", []):
+                settings = test.value[0][1] if isinstance(test, yaml.MappingNode) else None
+                keys.append(value_of(settings, "arguments", "key"))
+            found += [(key, new) for key in keys if _names_in(key) == names]
+        for key, new in sorted(found, key=lambda each: each[0].start_mark.index, reverse=True):
+            written = f"[{', '.join(map(in_yaml, new))}]"
+            if not key.flow_style:  # a list of lines stands behind its word
+                start = changed.rindex(":", 0, key.start_mark.index) + 1
+                written = f" {written}"
+            else:
+                start = key.start_mark.index
+            changed = changed[:start] + written + changed[end_of(key) :]
+        if changed != text:
+            write_entry(path, text, changed, lambda: model_node(path.read_text(), entity) is not None, "key")  # noqa: B023
+    if declared_columns(entity)[1] != [column.name for column in columns]:
+        raise UsageError(f"{declaration_of(entity)}: write the key {', '.join(c.name for c in columns)} by hand.")
+
+
+def _names_in(key) -> list[str] | None:
+    return [each.value for each in key.value] if isinstance(key, yaml.SequenceNode) else None
+
+
+def _column_node(text: str, entity: str, column: str):
+    """Return the entry of a column in the text of a declaration.
+
+    Raises: UsageError when there is none.
+    """
+    columns = value_of(model_node(text, f"{entity}_changes"), "columns")
+    node = named(columns, column)
+    if node is None:
+        known = ", ".join(value_of(each, "name").value for each in columns.value if value_of(each, "data_type"))
+        raise UsageError(f"{entity} has no column {column!r}; columns are: {known}.")
+    return node
+
+
+def _in_flow_value(value) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(in_yaml(each) for each in value)}]"
+    return str(value).lower() if isinstance(value, bool) else in_yaml(value)
+
+
+def _with_nested(text: str, mapping, names: list[str], setting: str) -> str:
+    """Return a file with one more setting below a mapping, in mappings of these names that are made where they lack."""
+    for number, name in enumerate(names):
+        inner = value_of(mapping, name)
+        if not isinstance(inner, yaml.MappingNode) or not inner.value:
+            missing = names[number:]
+            entry = "".join(f"{each}: {{" for each in missing) + setting + "}" * len(missing)
+            if inner is None:
+                return _with_setting(text, mapping, entry)
+            return text[: inner.start_mark.index] + entry.partition(": ")[2] + text[inner.end_mark.index :]
+        mapping = inner
+    return _with_setting(text, mapping, setting)
 
 
 def _in_flow(epoch: dict) -> str:

@@ -22,6 +22,8 @@ from highwater.runtime.package import ITS_SCHEMAS
 from highwater.runtime.printable import did_you_mean
 from highwater.runtime.project import exports_root, landing_root
 
+# what a field that is not declared does to a build: it stops it, it is told, it becomes a column
+NEW_FIELDS = ("fail", "warn", "add")
 ROLES = ("changes", "baseline", "export")
 DELIMITER = re.compile(r"""(?![\r\n"\\])[\x00-\x7f]""")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -182,7 +184,7 @@ def _check_words(where: str, settings: dict, format: str) -> None:
 def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed:
     """Return the feed that a source declares, its settings checked; `tables` has what raw calls them by dbt's name."""
     format = _choice(where, settings, "format", FORMATS)
-    known = FORMATS[format].settings | {"format", "role", "retention_days"}
+    known = FORMATS[format].settings | {"format", "role", "retention_days", "new_fields"}
     known |= {"endings"} if FORMATS[format].is_delivered else set()
     for setting in settings:
         if setting not in known:
@@ -195,6 +197,9 @@ def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, st
     if role == "changes" and role not in FORMATS[format].roles:
         raise UsageError(f"{where}: {format} files hold rows, not changes; declare `role: baseline` or `role: export`.")
     _choice(where, settings, "role", FORMATS[format].roles, "changes")
+    _choice(where, settings, "new_fields", NEW_FIELDS, "warn")
+    if "new_fields" in settings and not FORMATS[format].names_fields:
+        raise UsageError(f"{where}: new_fields is declared, and records of {format} do not name their fields.")
     layout = _choice(where, settings, "layout", FORMATS[format].layouts, TABLE_IN_FOLDERS)
     if "schema" in settings and layout == TABLE_IN_FOLDERS:
         raise UsageError(

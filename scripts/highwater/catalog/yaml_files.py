@@ -145,7 +145,8 @@ def without_item(text: str, item) -> str:
 
 def _end_of_item(text: str, item) -> int:
     aliases = list(ALIAS.finditer(text, end_of(item), item.end_mark.index))
-    return aliases[-1].end() if aliases else end_of(item)
+    end = aliases[-1].end() if aliases else end_of(item)
+    return len(text[:end].rstrip())  # a block of text ends where the next line begins
 
 
 def end_of(node) -> int:

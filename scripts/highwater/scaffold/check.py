@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from highwater.catalog.columns import VERSIONED, Column, stored_columns, what_is_wrong
+from highwater.catalog import as_built
+from highwater.catalog.columns import VERSIONED, Column, as_typed, stored_columns, what_is_wrong
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, known_table, logged_tables, publish_groups, staging_of
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, plain_text
@@ -30,7 +31,7 @@ from highwater.runtime.package import package
 from highwater.runtime.printable import counted, did_you_mean, in_shell, printable
 from highwater.scaffold.add_table import list_of_tables
 from highwater.scaffold.fits import TOO_NARROW, holds, misfit
-from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables
+from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables, type_in
 from highwater.scaffold.misspelt import layers_in, misspelt_in_source, misspelt_in_table, tests_of
 
 # the tables of which something is said
@@ -301,6 +302,7 @@ def _check_table(
             yield Finding(path, log.start_mark.line + 1, f"the model {model} is not there; write {model}.sql again.")
         elif model in project.undescribed:
             yield Finding(path, log.start_mark.line + 1, f"nothing describes the model {model}; its tests do not run.")
+    yield from _check_tables(entity, path, columns.start_mark.line + 1, wrong)
     yield from _check_sources(entity, sources, project)
     yield from _check_references(entity, document, path, declared, project)
     # what is wrong in itself is repaired first
@@ -314,6 +316,21 @@ def _check_table(
 def names_of_key(key) -> list[str]:
     """Return the columns that the node of a key names."""
     return [node.value for node in key.value] if isinstance(key, yaml.SequenceNode) else []
+
+
+def _check_tables(entity: str, path: Path, line: int, wrong: list) -> Iterator[Finding]:
+    """Look for what the declaration has that its tables were not made by, as far as a build has written that down."""
+    was = as_built.remembered().get(entity)
+    if not was or wrong:
+        return
+    types = {name: column["type"] for name, column in was["columns"].items()}
+    differs = as_built.differences(entity, was, as_built.declared_shape(entity), types, None)
+    if differs.is_unsafe:
+        do = f"to make them anew by it: highwater rebuild {in_shell(entity)} --from raw. Until then it is not built"
+        yield Finding(path, line, f"differs from its tables: {differs.in_words()}; {do}.")
+    elif differs:
+        said = f"differs from its tables: {differs.in_words()}; the next highwater build sees to it"
+        yield Finding(path, line, f"{said}.", is_error=False)
 
 
 def _check_sources(entity: str, sources: list[tuple[str, str]], project: _Project) -> Iterator[Finding]:
@@ -372,9 +389,15 @@ def _staging_in(text: str, path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Declared(Column):
-    """A column as its line declares it."""
+    """A column as its line declares it.
+
+    Attributes:
+        line: where. former: what the records called it before. came_later: records from before do not have it.
+    """
 
     line: int = 0
+    former: tuple[str, ...] = ()
+    came_later: bool = False
 
 
 def _declared(columns, has_others: bool) -> tuple[dict[str, Declared], list[tuple[int, str]]]:
@@ -395,7 +418,9 @@ def _declared(columns, has_others: bool) -> tuple[dict[str, Declared], list[tupl
         if called in declared:
             said = f"column {called!r} is declared in line {declared[called].line} already; take one out."
             wrong.append((line, said))
-        declared[called] = Declared(name, called, data_type.lower(), unit, line=line)
+        former = tuple(plain_text(each) for each in names_of_key(value_of(node, "config", "meta", "former_fields")))
+        came_later = _text(value_of(node, "config", "meta", "came_later")) == "true"
+        declared[called] = Declared(name, called, data_type.lower(), unit, None, line, former, came_later)
     return declared, wrong
 
 
@@ -466,7 +491,8 @@ class _Files:
 
     def _undeclared(self, line: int) -> Iterator[tuple[int, str]]:
         by_letters, by_said = {name.lower(): (name, column) for name, column in self.declared.items()}, {}
-        for name in [name for name in {**self.told.types, **self.values} if name not in self.declared]:
+        by_field, former = {}, {name for column in self.declared.values() for name in column.former}
+        for name in [name for name in {**self.told.types, **self.values} if name not in {*self.declared, *former}]:
             said = counted(len(self.values[name]), "record") if name in self.values else "the schema"
             said += f" of {self.feed.name} {'has' if said in ('1 record', 'the schema') else 'have'} the field"
             if other := by_letters.get(name.lower()):
@@ -474,11 +500,19 @@ class _Files:
                 yield other[1].line, f"{said} {name!r}, which is not declared; {do}config: {{meta: {{field: {name}}}}}"
             else:
                 by_said.setdefault(said, []).append(repr(name))
+                by_field.setdefault(said, []).append(name)
         for said, fields in by_said.items():
             one = len(fields) == 1
-            do = "add it to the columns, or its values" if one else "add them to the columns, or their values"
+            added = as_typed((field, self._type_of(field)) for field in by_field[said])
+            do = f"add {'it' if one else 'them'}: highwater alter {in_shell(self.entity)} add {in_shell(added)}"
+            do += f", or {'its' if one else 'their'} values"
             names = f"{'' if one else 's'} {', '.join(fields)}, which {'is' if one else 'are'} not declared"
             yield line, f"{said}{names}; {do} stay in raw alone"
+
+    def _type_of(self, field: str) -> str:
+        """Return the type of a field as `alter` reads it, with its unit."""
+        data_type, unit = type_in(self.told, self.feed, field)
+        return data_type + (f"[{unit}]" if unit else "")
 
     def _columns(self) -> Iterator[tuple[int, str]]:
         fields = {**self.told.types, **self.values}
@@ -487,12 +521,14 @@ class _Files:
         tells_all = fields and (self.told.types or (is_whole and "no_supplement" not in self.feed.settings))
         letters, types = {name.lower() for name in fields}, self.told.types
         for name, column in self.declared.items():
-            if tells_all and name.lower() not in letters:
+            is_known_to_lack = column.came_later or any(former.lower() in letters for former in column.former)
+            if tells_all and name.lower() not in letters and not is_known_to_lack:
                 problem = f"{self.told} of {self.feed.name} have no field {name!r}; records without it say NULL"
                 yield column.line, f"column {column.name}: {problem}"
             elif name in types and not holds(column.data_type, types[name][0]):
                 problem = f"column {column.name} is {column.data_type}, and the schema of {self.feed.name} says "
-                yield column.line, f"{problem}{types[name][0]}: what does not fit is rejected; {self._widen()}"
+                told = types[name][0]
+                yield column.line, f"{problem}{told}: what does not fit is rejected; {self._widen(column, told)}"
             elif problem := self._misfits(column):
                 yield column.line, problem
 
@@ -510,14 +546,15 @@ class _Files:
         if not odd:
             return None
         row, value, wrong = odd[0]
-        do = f"; {self._widen()}" if wrong == TOO_NARROW else ""
+        do = f"; {self._widen(column)}" if wrong == TOO_NARROW else ""
         values = f"{len(odd):,} of {counted(there, 'value')} of {self.feed.name} would be rejected"
         example = f"{_shown(value)} for example ({row.file}, line {row.line:,})"
         return f"column {column.name} is {column.data_type}, and {values}: {example} {wrong}{do}"
 
-    def _widen(self) -> str:
-        table = in_shell(self.entity)
-        return f"declare a type that holds it, then: highwater rebuild {table} --from raw, where records have landed"
+    def _widen(self, column: Declared, data_type: str | None = None) -> str:
+        wider = in_shell(data_type) if data_type else "TYPE"
+        holds_it = "" if data_type else ", a type that holds it"
+        return f"widen it: highwater alter {in_shell(self.entity)} type {in_shell(column.name)} {wider}{holds_it}"
 
 
 def _shown(value) -> str:

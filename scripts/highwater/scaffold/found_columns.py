@@ -198,6 +198,23 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], s
     return FoundColumns(named_columns(parts), key), doubts, str(told)
 
 
+def type_told(feed: Feed, table: str, field: str) -> tuple[str, str | None]:
+    """Return the type and unit of a field, as the schema of the newest files tells it, else the values of its records.
+
+    Arguments:
+        feed: declared. table: what its folder, its files or its records call it. field: as the records have it.
+    """
+    return type_in(told_of(feed, table), feed, field)
+
+
+def type_in(told: Told, feed: Feed, field: str) -> tuple[str, str | None]:
+    """Return the type and unit of a field, as some files tell it; see type_told."""
+    if field in told.types:
+        return told.types[field]
+    values = told.values.get(field)
+    return (_guessed(values, FORMATS[feed.format].dialect is not None)[0] if values else "string"), None
+
+
 def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
     """Yield what to say of folders whose newest records name several tables, where the folder is to tell the table.
 

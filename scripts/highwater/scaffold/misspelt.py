@@ -11,7 +11,7 @@ from highwater.runtime.printable import ALIKE, did_you_mean
 
 # what reads `config.meta`, by whose it is
 OF_LOG = {"key", "partial_images", "truncates", "insert_only", "rejected_when", "retention_days"}
-OF_COLUMN = {"field", "unit", "reconcile", "sensitive"}
+OF_COLUMN = {"field", "former_fields", "came_later", "unit", "reconcile", "sensitive"}
 OF_BASE = {"merged"}
 OF_TEST = {"new_fields"}
 OF_SOURCE = {"feed"}
@@ -115,11 +115,11 @@ def _in_meta(meta, own: set[str], entity: str) -> Iterator[Wrong]:
 
 def _may_be(word: str, node) -> bool:
     """Return whether a value is of the kind that a setting has."""
-    if word in ("key", "columns"):
+    if word in ("key", "columns", "former_fields"):
         return isinstance(node, yaml.SequenceNode)
     if word in (*INSIDE, "reconcile", "feed"):
         return isinstance(node, yaml.MappingNode)
-    if word in ("partial_images", "truncates", "insert_only", "sensitive"):
+    if word in ("partial_images", "truncates", "insert_only", "sensitive", "came_later"):
         return (_text(node) or "").lower() in ("true", "false")
     if word in ("unit", "new_fields"):
         return _text(node) in (*UNITS, UNSIGNED, "add")

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import click
 
+from highwater.catalog.columns import as_typed
 from highwater.catalog.entities import column_in_other_letters, declaration_of
 from highwater.catalog.models import models
 from highwater.catalog.yaml_files import in_yaml
 from highwater.runtime.faults import java_has_ended, masked, without_trace, write_down
-from highwater.runtime.printable import ShownStream, printable
+from highwater.runtime.printable import ShownStream, in_shell, printable
 from highwater.spark import progress, untold
 from highwater.spark.spark import session
 
@@ -284,7 +285,7 @@ def close_static_page(target: Path) -> None:
 
 
 def failing_rows(result, test: str):
-    """Yield the rows that a generic test found, each with the `entity` that the test was declared for.
+    """Yield the rows that a generic test found, each with the `entity`, `feed` and `table` that the test is of.
 
     Arguments:
         result: what dbtRunner returned. test: name of the generic test.
@@ -293,7 +294,7 @@ def failing_rows(result, test: str):
         metadata = getattr(getattr(run, "node", None), "test_metadata", None)
         if metadata and metadata.name == test and run.failures:
             for row in session().sql(run.node.compiled_code).collect():
-                yield row.asDict() | {"entity": metadata.kwargs.get("entity")}
+                yield row.asDict() | {name: metadata.kwargs.get(name) for name in ("entity", "feed", "table")}
 
 
 def _where(row: dict) -> str:
@@ -305,8 +306,11 @@ def _where(row: dict) -> str:
 
 def _what_to_do(row: dict) -> str:
     column = column_in_other_letters(row["entity"], row["field"])
-    if column is None or not row["records"]:
+    if not row["records"]:
         return ""
+    if column is None:
+        added = in_shell(as_typed([(row["field"], "TYPE")])) if row["problem"] == "is not declared" else None
+        return f" To make a column of it: highwater alter {row['entity']} add {added}" if added else ""
     return (
         f" {column.field} is: in {declaration_of(row['entity']).name}, give the column {column.name} "
         f"config: {{meta: {{field: {in_yaml(row['field'])}}}}}, then: highwater replay {row['entity']}"

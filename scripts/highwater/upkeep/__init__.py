@@ -1,4 +1,4 @@
 """Built tables, written anew: compaction, rebuilds, replays, resyncs, retention, recovery.
 
-Imports: runtime, formats, catalog, spark, landing, builds.
+Imports: runtime, formats, catalog, spark, landing, scaffold, builds.
 """

@@ -2,6 +2,7 @@
 
 import json
 
+from highwater.catalog.as_built import declared_shape, remember
 from highwater.catalog.entities import has_history, logged_tables, publish_groups, settings_of
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.pending import log_went_back, merged_table, size_of
@@ -115,7 +116,7 @@ def rebuild_from_raw(spark, table: str, accept_loss: bool = False) -> str:
     _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
     said = _compare(spark, table, log, accept_loss)
     old = spark.sql(f"describe history {log} limit 1").first()["version"]
-    records = _swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
+    records = swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
     said.append(
         f"{table}_changes: {records:,} changes, classified again from raw; the log as it was is its version {old}."
     )
@@ -123,24 +124,38 @@ def rebuild_from_raw(spark, table: str, accept_loss: bool = False) -> str:
         said.append(rebuild(spark, table))
     _follow(spark, table, [feed for feed, _ in sources])
     spark.sql(f"drop table if exists lake_rebuilt.`{table}_changes`")
+    remember({table: declared_shape(table)})
     return "\n".join(said)
 
 
 def _refuse_loss(spark, table: str, sources) -> None:
+    if said := lost(spark, table, sources):
+        raise UsageError(said)
+
+
+def lost(spark, table: str, sources) -> str | None:
+    """Return what to say of records that the log of an entity has and raw no longer; None: raw has them all."""
     for feed, source_table in sources:
         lost = spark.sql(LOST.format(entity=table, feed=feed, table=sql_text(source_table))).first()
         if lost.records:
-            raise UsageError(
+            return (
                 f"raw.{feed} no longer has {lost.records:,} of the records that the log of {table} has, landed from "
                 f"{lost.first:%Y-%m-%d %H:%M} to {lost.last:%Y-%m-%d %H:%M} UTC: they were dropped (retention_days of "
                 "the feed), or raw went back. A log made from raw would lack them, and the rows that stand on them. "
                 "Nothing was changed. Files that still lie in the landing folder land again, and are classified, by: "
                 f"highwater build. A new full load repairs the rows: highwater resync {table} --from FILES"
             )
+    return None
 
 
 def _refuse_held(spark, table: str) -> None:
     """Refuse a table of a publish group that has changes which readers may not see yet."""
+    if group := held_by(spark, table):
+        raise UsageError(f"{table} has changes that {group} has not published yet; run: highwater build")
+
+
+def held_by(spark, table: str) -> str | None:
+    """Return the publish group that holds changes of a table back from readers; None: none does."""
     for group, entities in publish_groups().items():
         publications = f"lake.{group}_publications"
         if table not in entities or not spark.catalog.tableExists(publications):
@@ -150,7 +165,8 @@ def _refuse_held(spark, table: str) -> None:
             f"(select max_by(log_batches, publication)['{table}'] from {publications})"
         ).first()[0]
         if held:
-            raise UsageError(f"{table} has changes that {group} has not published yet; run: highwater build")
+            return group
+    return None
 
 
 def _make_new_log(spark, table: str, rebuilt: dict) -> None:
@@ -176,7 +192,7 @@ def _compare(spark, table: str, log: str, accept_loss: bool) -> list[str]:
     return refuse_losses(found, f"rebuilding {table} from raw", f"highwater rebuild {table} --from raw", accept_loss)
 
 
-def _swap_in(spark, log: str, new: str) -> int:
+def swap_in(spark, log: str, new: str) -> int:
     """Put the rows of the new log into the place of the old ones by one commit; return how many there are."""
     columns = spark.table(new).columns
     if sorted(spark.table(log).dtypes) == sorted(spark.table(new).dtypes):

@@ -136,7 +136,7 @@ def test_a_changed_type_is_told_with_what_takes_both(gauges):
     (trouble,) = [trouble for trouble in rejections.troubles_of(found) if " n has changed" in trouble]
     assert trouble == (
         f'{TABLE}: the type of n has changed at the source. It is declared as int, and 3 of the 5 values that came since are larger numbers, the first "3000000305" in {FEED}/{TABLE}/types.json, line 5. '  # noqa: E501
-        f"Declare `data_type: bigint` for n in models/tables/gauges/{TABLE}.yml, then: highwater rebuild {TABLE} --from raw"  # noqa: E501
+        f"To take both: highwater alter {TABLE} type n bigint"
     )
 
 

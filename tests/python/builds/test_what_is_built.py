@@ -306,6 +306,23 @@ def test_the_next_build_takes_what_the_last_one_left(played, capsys):
     assert played.build() == [["ledger+", *UNASSIGNED]] and played.build() == []
 
 
+def test_a_table_whose_declaration_is_refused_is_left_out_until_it_is_met(played, capsys):
+    refused = SimpleNamespace(entity="lines", sentence="lines: the key is b.", is_refused=True, models=["lines", "stg"])
+    asked, is_refused = [], [refused]
+
+    def run(arguments):
+        build.build(arguments, meet=lambda spark: asked.append("") or is_refused)
+
+    assert played.build(run=run) == [[]]
+    assert " ".join(played.told[0]).endswith("--exclude lines stg") and "the key is b" in capsys.readouterr().err
+    with pytest.raises(CheckError, match="the key is b"):
+        run([])
+    assert played.told[-1][1:3] == ["--select", "lines_changes+"] and "--exclude" in played.told[-1]
+    is_refused.clear()
+    assert played.build(run=run) == [["lines_changes+", *UNASSIGNED]] and "lines stg" not in " ".join(played.told[0])
+    assert played.build(run=run) == [] and len(asked) == 3, "an unchanged project asks nothing"
+
+
 def test_what_cannot_be_told_is_everything(played):
     """Killed, stopped in the middle, or changed; and what has not begun changes nothing."""
     assert played.build(outcomes=[KeyboardInterrupt()]) == [[]] and played.build() == [[]]

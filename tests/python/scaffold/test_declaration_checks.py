@@ -259,7 +259,8 @@ WARNINGS = {
     "a type that texts do not fit": (
         lambda project: deliver_texts(project, total="469.07890"),
         f"{DECLARED}:13: warning: column total is decimal(12,2), and 1 of 1 value of debezium_shop would be rejected: "
-        '"469.07890" for example (debezium_shop/orders/a.json, line 1) does not fit; declare',
+        '"469.07890" for example (debezium_shop/orders/a.json, line 1) does not fit; widen it: '
+        "highwater alter orders type total TYPE, a type that holds it.",
     ),
     "a time without a unit": (
         lambda project: (edit("{meta: {unit: micros}}", "{meta: {}}")(project), deliver_texts(project)),
@@ -311,7 +312,8 @@ WARNINGS = {
     ),
     "a field that is not declared": (
         lambda project: deliver(project, ROW | {"note": "x"}),
-        f"{DECLARED}:11: warning: 1 record of debezium_shop has the field 'note', which is not declared;",
+        f"{DECLARED}:11: warning: 1 record of debezium_shop has the field 'note', which is not declared; "
+        "add it: highwater alter orders add note:string, or its values stay in raw alone.",
     ),
     "a field in other letters": (
         edit("{name: open, data_type: boolean}", "{name: open, data_type: boolean, config: {meta: {field: Open}}}"),

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from highwater.catalog.declarations import declare_truncates
+from highwater.catalog.columns import named_columns
+from highwater.catalog.declarations import declare_truncates, in_columns
 from highwater.catalog.entities import declaration_of, declared_columns, key_of
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.check import check
-from highwater.scaffold.new_fields import _add
 from highwater.scaffold.remove_table import removal_of, remove
 from repository import EARLIER, PROJECT
 from workshop import copy_empty_project, environment_of_a_user
@@ -19,11 +19,8 @@ from workshop import copy_empty_project, environment_of_a_user
 LOG = Path("models/changes/shop/orders_changes.yml")
 
 
-class NoLake:
-    """A Spark session of a lake without tables."""
-
-    class catalog:
-        tableExists = staticmethod(lambda name: False)
+def add_note(entity: str):
+    in_columns(entity, named_columns([("Note", "string", None)], declared_columns(entity)[0])[0])
 
 
 @pytest.fixture
@@ -67,7 +64,7 @@ def test_what_commands_write_gets_in_where_these_files_have_it(project):
     assert "ref('stg_baseline_shop__orders_changes')," in LOG.with_suffix(".sql").read_text()
     LOG.write_text(LOG.read_text().replace("        truncates: true\n", ""))
     assert declare_truncates("orders") == LOG
-    _add(NoLake, "orders", "Note")
+    add_note("orders")
     assert [column.name for column in declared_columns("orders")[0]] == ["id", "source_feed", "note"]
     assert Path("models/marts/shop/orders.yml").read_text().endswith("      - name: note\n")
     assert [str(finding) for finding in check().findings] == []
@@ -85,7 +82,7 @@ def test_they_can_be_removed_and_added_again_in_todays_form(project):
     assert declaration_of("orders") == path
     # columns that have names of the project are listed by the view itself
     for name in ("orders", "others"):
-        _add(NoLake, name, "Note")
+        add_note(name)
     declared = {model["name"]: model for model in yaml.safe_load(path.read_text())["models"]}
     assert [c["name"] for c in declared["orders_changes"]["columns"]] == ["id", "source_feed", "note"]
     assert [c["name"] for c in declared["orders"]["columns"]] == ["id", "feed", "note"]

@@ -38,8 +38,10 @@ def build(workshop, capsys, monkeypatch):
     """`highwater build` without its landing of other feeds: what it prints and returns."""
     from highwater.scaffold.new_fields import add_new_fields
     from highwater.spark import dbt
+    from highwater.upkeep.evolution import meet
 
     add_new_fields(workshop.spark)
+    list(meet(workshop.spark, ["drifting"]))
     status = dbt.run(["build", "--quiet", "--select", "+drifting"])
     return status, "".join(capsys.readouterr())
 
@@ -75,7 +77,7 @@ def test_add(drifting, capsys, monkeypatch):
     assert drifting.rows("select id, loyalty from drifting order by id") == [
         (1, None),
         (10, None),
-        (11, None),  # reported only: it was applied without
+        (11, "gold"),  # it was applied without, and is read again
         (20, None),
         (21, "gold"),
     ]
@@ -84,6 +86,27 @@ def test_add(drifting, capsys, monkeypatch):
     assert drifting.rows("select loyalty from drifting_history where id = 21") == [("gold",)]
     for model in yaml.safe_load((drifting.folder / DECLARATION).read_text())["models"]:
         assert [column["name"] for column in model.get("columns", [])] in ([], ["id", "v", "loyalty"])
+
+
+def test_modes_of_a_feed(drifting, capsys, monkeypatch):
+    """`new_fields: fail` takes nothing in and says what to do; `add` types the column by the values."""
+    declared = drifting.folder / DECLARATION
+    before = declared.read_text()
+    declared.write_text(before.replace("severity: warn, meta: {new_fields: add}", "severity: warn"))
+    sources = drifting.folder / "models/staging/datastream_drift/_datastream_drift__sources.yml"
+    text = sources.read_text()
+    deliver(drifting, "points", 25, v="a", Points=5)
+    sources.write_text(text.replace("datastream-json\n", "datastream-json\n          new_fields: fail\n"))
+    status, output = build(drifting, capsys, monkeypatch)
+    words = " ".join(output.split())
+    assert status == 1 and "points.json, line 1: the field Points is not declared" in words, words
+    assert "highwater alter drifting add COLUMN:TYPE" in words
+    assert drifting.value("select count(*) from drifting_changes where source_file like '%/points.json'") == 0
+    sources.write_text(text.replace("datastream-json\n", "datastream-json\n          new_fields: add\n"))
+    status, output = build(drifting, capsys, monkeypatch)
+    assert status == 0 and "points.json is a column (bigint) now." in output, output
+    assert drifting.rows("select points from drifting where id in (1, 25) order by id") == [(None,), (5,)]
+    sources.write_text(text)
 
 
 def test_a_field_in_other_letters_is_told_with_what_to_do(drifting, capsys, monkeypatch):

@@ -118,7 +118,7 @@ def test_a_wrong_unit_is_put_right(clocks):
     assert sorted(clocks.rows(f"select * from {WRONG}")) == shown
     # and before it
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(rebuilding, "_swap_in", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(rebuilding, "swap_in", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         rebuild_from_raw(clocks.spark, WRONG)
     assert sorted(clocks.rows(f"select * from {WRONG}")) == shown
     assert "classified again from raw" in rebuild_from_raw(clocks.spark, WRONG)

@@ -1,4 +1,4 @@
-{%- macro rows_as_of(log, entity, sequence=none, at=none) -%}
+{%- macro rows_as_of(log, entity, sequence=none, at=none, keys=none, log_batch=none) -%}
     {%- if execute -%}
         {%- do highwater._refuse_other_positions(sequence, at) -%}
     {%- endif -%}
@@ -37,12 +37,31 @@
             {%- else %}
             and {{ highwater.effective_at(log, entity) | indent(12) }} <= timestamp '{{ at }}'
             {%- endif %}
+            {{- highwater.up_to_log_batch(log_batch) }}
 
     ),
+    {%- set relevant = 'changes_of_keys' if keys else 'changes' %}
+    {%- if keys %}
+
+    changes_of_keys as (
+
+        select *
+        from changes
+        left semi join ({{ keys }}) as chosen_keys
+            using (`{{ highwater.entity_key(entity) | join('`, `') }}`)
+        {%- if highwater.entity_setting(entity, 'truncates', false) %}
+
+        union all
+
+        select * from changes where change_type = 'truncate'
+        {%- endif %}
+
+    ),
+    {%- endif %}
 
     latest as (
 
-        {{ highwater.latest_change_per_key('changes', entity) | indent(4) }}
+        {{ highwater.latest_change_per_key(relevant, entity) | indent(4) }}
 
     )
 

@@ -1,9 +1,9 @@
-{%- macro comparable_columns(lake, export, names, rules={}) -%}
+{%- macro comparable_columns(lake, export, names, rules={}, types=none) -%}
     {#- At parse time the columns are not known; nothing is compiled from what is returned then. -#}
     {%- if not execute -%}
         {{ return([]) }}
     {%- endif -%}
-    {%- set types = [highwater._types_of(lake), highwater._types_of(export)] -%}
+    {%- set types = [types, types] if types else [highwater._types_of(lake), highwater._types_of(export)] -%}
     {%- set columns = [] -%}
     {%- for name in names -%}
         {%- for ordinal, side in [(0, lake), (1, export)] if name | lower not in types[ordinal] -%}

@@ -7,6 +7,7 @@
         'columns': highwater.comparable_columns(lake, truth, names, highwater._declared_rules(model)),
         'not_compared': declared | reject('in', names) | list,
         'sensitive': highwater._sensitive_columns(model, names),
+        'declared_sensitive': highwater._sensitive_columns(model, model.columns.keys() | map('lower') | list if model else []),
         'readable': highwater._readable_rows(truth, where, has_reasons),
     }) }}
 {%- endmacro -%}

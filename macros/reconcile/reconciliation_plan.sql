@@ -35,7 +35,9 @@
     {%- set has_log = graph.nodes.values() | selectattr('resource_type', 'eq', 'model')
         | selectattr('name', 'eq', model.name ~ '_changes') | list | length > 0 -%}
     {#- where positions go, in the form of one -#}
-    {%- set marks = {'start': 'aaaaaaaaaaaaaaaa/aaaaaaaaaaaaaaaa', 'position': 'bbbbbbbbbbbbbbbb/bbbbbbbbbbbbbbbb'} -%}
+    {%- set marks = {
+        'start': 'aaaaaaaaaaaaaaaa/aaaaaaaaaaaaaaaa', 'position': 'bbbbbbbbbbbbbbbb/bbbbbbbbbbbbbbbb', 'log_batch': '{log_batch}',
+    } -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=model.name ~ '_changes') -%}
     {%- set has_history = has_log and source.positions and highwater.entity_key(model.name) -%}
     {#- the rows of the lake are those of the table, or those as of a position: a view has them -#}
@@ -61,6 +63,12 @@
         'rows_at_position': highwater._rows_at_position(model, marks.position) if has_history else none,
         'rows_of_log': highwater.rows_as_of(log, model.name, sequence=marks.position) if has_history else none,
         'versions': highwater._versions_between(model, marks.start, marks.position) if has_history else none,
+        'is_baseline': highwater.is_baseline_sequence('change_sequence_number'),
+        'changed_since': highwater._keys_changed_since(log, model.name, marks.position) if has_history else none,
+        'verdicts_of_log': highwater._verdicts_of_log(model, log, marks) if has_history else none,
+        'verdicts_of_whole_log': highwater._verdicts_of_log(model, log, marks, is_whole=true) if has_history else none,
+        'columns_of_log': highwater._columns_of_log(model.name) if has_history else [],
+        'declared_sensitive': comparison.declared_sensitive,
         'buckets': highwater.differing_buckets(compared, readable, key, columns),
         'keys': highwater.differing_keys('{lake_part}', '{export_part}', key, columns) if key else none,
         'verdicts': highwater.row_verdicts('{lake_part}', '{export_part}', key, columns),
@@ -72,45 +80,77 @@
     {{ return(plan) }}
 {%- endmacro -%}
 
+{%- macro _keys_changed_since(log, entity, position) -%}
+select distinct `{{ highwater.entity_key(entity) | join('`, `') }}`
+from {{ log }}
+where
+    rejection_reason is null
+    and change_type <> 'truncate'
+    and change_sequence_number >= '{{ position }}0'
+{%- endmacro -%}
+
+{%- macro _own_key_from(keys, entity) -%}
+    {#- Keys by their names in the mart, from those that have the names of the log. -#}
+    {%- set key = highwater.entity_key(entity) -%}
+    {%- set names = [] -%}
+    {%- for column in highwater.entity_columns(entity) if column.name in key -%}
+        {%- do names.append(highwater.as_own_name(column)) -%}
+    {%- endfor -%}
+(select {{ names | join(', ') }} from {{ keys }})
+{%- endmacro -%}
+
 {%- macro _rows_at_position(model, position) -%}
     {%- set entity = model.name -%}
     {%- set log = api.Relation.create(schema=model.schema, identifier=entity ~ '_changes') -%}
-    {%- set key = highwater.entity_key(entity) -%}
-    {%- set columns = highwater.entity_columns(entity) -%}
-    {%- set names = '`' ~ columns | map(attribute='own_name') | join('`, `') ~ '`' -%}
+    {%- set names = '`' ~ highwater.entity_columns(entity) | map(attribute='own_name') | join('`, `') ~ '`' -%}
     {%- set names_of_key = '`' ~ highwater.names_of_key(entity) | join('`, `') ~ '`' -%}
 with
 
--- what has changed since then
 changed_since as (
 
-    select distinct
-        {%- for column in columns if column.name in key %}
-        {{ highwater.as_own_name(column) }}{{ ',' if not loop.last }}
-        {%- endfor %}
-    from {{ log }}
-    where
-        rejection_reason is null
-        and change_type <> 'truncate'
-        and change_sequence_number >= '{{ position }}0'
+    {{ highwater._keys_changed_since(log, entity, position) | indent(4) }}
 
 ),
 
 as_they_were as (
 
-    {{ highwater.rows_as_of(log, entity, sequence=position) | indent(4) }}
+    {{ highwater.rows_as_of(log, entity, sequence=position, keys='select * from changed_since') | indent(4) }}
 
 )
 
 select {{ names }}
 from {{ model.relation_name }}
-left anti join changed_since using ({{ names_of_key }})
+left anti join {{ highwater._own_key_from('changed_since', entity) }} using ({{ names_of_key }})
 
 union all
 
 select {{ names }}
 from as_they_were
-left semi join changed_since using ({{ names_of_key }})
+{%- endmacro -%}
+
+{%- macro _columns_of_log(entity) -%}
+    {#- Every column of the table; both sides have its declared type, and no rule holds. -#}
+    {%- set types = {} -%}
+    {%- set names = [] -%}
+    {%- for column in highwater.entity_columns(entity) -%}
+        {%- do types.update({column.own_name | lower: column.data_type}) -%}
+        {%- do names.append(column.own_name) -%}
+    {%- endfor -%}
+    {{ return(highwater.comparable_columns(entity, entity, names, types=types)) }}
+{%- endmacro -%}
+
+{%- macro _verdicts_of_log(model, log, marks, is_whole=false) -%}
+    {#- What the table shows beside what its log says up to a batch, of the keys that changed behind a position, or of all. -#}
+    {%- set entity = model.name -%}
+    {%- set key = highwater.names_of_key(entity).keys() | list -%}
+    {%- set columns = highwater._columns_of_log(entity) -%}
+    {%- set changed = highwater._keys_changed_since(log, entity, marks.position) -%}
+    {%- set last = 'f' * 16 -%}
+    {%- set lake = model.relation_name if is_whole
+        else '(select * from ' ~ model.relation_name ~ ' left semi join ' ~ highwater._own_key_from('(' ~ changed ~ ')', entity)
+        ~ ' using (`' ~ key | join('`, `') ~ '`))' -%}
+    {%- set logged = highwater.rows_as_of(log, entity, sequence=last, keys=none if is_whole else changed, log_batch=marks.log_batch) -%}
+    {{ highwater.row_verdicts(lake, '(' ~ logged ~ ')', key, columns) }}
 {%- endmacro -%}
 
 {%- macro _versions_between(model, start, end) -%}

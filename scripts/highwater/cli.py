@@ -114,9 +114,9 @@ def land(feeds, skip):
         if skip:
             click.echo(landing.skip(session(), declared, skip))
         else:
-            failures = land_and_tell(session(), declared).failures
-            if failures:
-                raise CheckError("\n".join(failures))
+            landed = land_and_tell(session(), declared)
+            if landed.refused or landed.failures:
+                raise CheckError("\n".join(landed.refused + landed.failures))
 
 
 @commands.command(context_settings={"ignore_unknown_options": True})

@@ -71,7 +71,7 @@ def build(
         if told := last_build.what_the_first_does(len(logged_tables())):
             click.echo(told)
         landed = land_and_tell(session(keeps_classes=True), feeds)
-        for failure in landed.failures:  # told at the end too, behind what dbt says
+        for failure in [*landed.refused, *landed.failures]:  # told at the end too, behind what dbt says
             click.echo(f"warning: {failure}", err=True)
         add_new_fields(session())
         dbt.set_defaults()
@@ -126,13 +126,15 @@ def _tell_that_nothing_is_due(plan: Plan, feeds: dict[str, Feed], landed: Landed
         f"Nothing has landed and nothing in the project has changed since the build of {plan.record['at']} UTC; "
         "dbt has nothing to do. To run it all the same: highwater dbt build"
     )
-    click.echo("\n".join(["", plan.record["summary"], *_empty_lake(feeds, landed)]))
+    click.echo("\n".join(["", plan.record["summary"], *_told_at_end(feeds, landed)]))
     if undecided := [*landed.failures, *landed.changed]:
         raise CheckError("\n".join(undecided))
 
 
-def _empty_lake(feeds: dict[str, Feed], landed: Landed) -> list[str]:
-    return [] if landed.failures else [f"\n{words}" for words in all_empty([*feeds.values()], landed.newest)]
+def _told_at_end(feeds: dict[str, Feed], landed: Landed) -> list[str]:
+    refused = [f"\nwarning: {words}" for words in landed.refused]
+    empty = [] if landed.failures else all_empty([*feeds.values()], landed.newest)
+    return [*(f"\n{words}" for words in empty), *refused]
 
 
 def _met(plan: Plan, meet: Callable) -> list:
@@ -216,7 +218,7 @@ def _give_account(plan: Plan, feeds, landed: Landed, outcome: dbt.Outcome, began
     news.append(_not_taken_in(outcome))
     news = ["", *filter(None, news)] if any(news) else []
     ending = f"The build took {time.monotonic() - began:.0f} s."
-    click.echo("\n".join([*news, "", words, *_empty_lake(feeds, landed), "", ending]))
+    click.echo("\n".join([*news, "", words, *_told_at_end(feeds, landed), "", ending]))
     if is_done and not unasked:
         untold.told("rejected")
     left = outcome.left

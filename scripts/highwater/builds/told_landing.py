@@ -30,11 +30,13 @@ class Landed:
 
     Attributes:
         newest: number and time of the newest batch of each feed, of one that failed as its note has it. changed: what
-            to do about files that have changed since they landed, or were cut. failures: what kept feeds from landing.
+            to do about files that have changed since they landed, or were cut, but for exports. refused: what kept
+            exports from landing. failures: what kept feeds from it.
     """
 
     newest: dict[str, Landing] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
 
@@ -52,8 +54,11 @@ def land_and_tell(spark, feeds: dict[str, Feed]) -> Landed:
                 click.echo(f"{feed.name}: failed")
                 continue
             found.newest[feed.name] = landed.newest
-            found.changed += _tell_landed(feed, landed)
-            if FORMATS[feed.format].is_delivered and not landed.files:
+            changed = _tell_landed(feed, landed)
+            # what is wrong with an export is wrong with no table: it is told, and `highwater reconcile` says it too
+            found.changed += [] if feed.role == "export" else changed
+            found.refused += landed.refused
+            if FORMATS[feed.format].is_delivered and not landed.files and not landed.refused:
                 is_empty = is_delivered_to(feed) and not any(landed.newest) and not landed.gone_back
                 (empty if is_empty else idle).append(feed)
     if idle:
@@ -76,6 +81,8 @@ def _tell_landed(feed, landed) -> list[str]:
     changed += [begun_in_words(feed, *names) for names in landed.begun]
     for what_to_do in changed:
         click.echo(f"warning: {what_to_do}", err=True)
+    for words in landed.corrected:
+        click.echo(words)
     for odd in odd_in_words(feed, landed.odd):
         click.echo(f"warning: {odd}", err=True)
     if landed.left:

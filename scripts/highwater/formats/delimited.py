@@ -349,7 +349,7 @@ def _batch(cut: Cut, line: int, header: list[str] | None) -> pyarrow.RecordBatch
     return batch
 
 
-def delimited(stream, dialect: Dialect) -> Iterator[pyarrow.RecordBatch]:
+def delimited(stream, dialect: Dialect, columns: list[str] | None = None) -> Iterator[pyarrow.RecordBatch]:
     """Yield the records of a delimited file, with their values by name where a header names them, else by position.
 
     A record that the dialect's grammar does not allow, or whose bytes are no UTF-8, is passed on with its problem, that
@@ -360,6 +360,7 @@ def delimited(stream, dialect: Dialect) -> Iterator[pyarrow.RecordBatch]:
     Arguments:
         stream: the file's bytes.
         dialect: how its values are written.
+        columns: gets the names in its header.
     Raises: UnreadableFile for a record that is too long or a header that cannot be read.
     """
     header, line, rest, whole = None, 1, stream.read(3).removeprefix(records.BYTE_ORDER_MARK), False
@@ -375,6 +376,8 @@ def delimited(stream, dialect: Dialect) -> Iterator[pyarrow.RecordBatch]:
             data = data[cut.size :]
             if dialect.header and header is None and (len(cut.rows.lines) or cut.malformed):
                 header = _header(cut)
+                if columns is not None:
+                    columns.extend(header)
                 cut.rows = cut.rows.filter(numpy.arange(len(cut.rows.lines)) > 0)
             if len(cut.rows.lines) or cut.malformed:
                 yield _batch(cut, first, header)

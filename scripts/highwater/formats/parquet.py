@@ -24,7 +24,7 @@ MICROS = {"s": 10**6, "ms": 10**3, "us": 1}
 SPECIAL_FLOATS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-def parquet_rows(file) -> Iterator[pyarrow.RecordBatch]:
+def parquet_rows(file, columns: list[str] | None = None) -> Iterator[pyarrow.RecordBatch]:
     """Yield the rows of a Parquet file; their lines are their ordinals, from 1.
 
     The fields are texts: decimals plain, timestamps `YYYY-MM-DD HH:MM:SS.ffffff` (in UTC where they have a zone),
@@ -33,7 +33,7 @@ def parquet_rows(file) -> Iterator[pyarrow.RecordBatch]:
     these texts. A row with a value that has no text has a problem that names its column, and no fields.
 
     Arguments:
-        file: open for random access.
+        file: open for random access. columns: gets the names of its columns.
     Raises: UnreadableFile for a file that is no Parquet, or not whole, or has a column of a type that is not read.
     """
     try:
@@ -42,6 +42,8 @@ def parquet_rows(file) -> Iterator[pyarrow.RecordBatch]:
         if len(set(names)) < len(names):
             raise UnreadableFile("its schema names a column twice")
         _check_types(opened.schema_arrow)
+        if columns is not None:
+            columns.extend(names)
         first = 1
         for batch in opened.iter_batches(batch_size=_rows_in_a_block(opened.metadata), use_threads=False):
             yield _with_texts(batch, first)

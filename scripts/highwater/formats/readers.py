@@ -39,19 +39,22 @@ def needs_random_access(options: ReadOptions) -> bool:
     return options.format in ("dms-parquet", "parquet")
 
 
-def read(opened, options: ReadOptions, names: TableNames | None = None) -> Iterator[pyarrow.RecordBatch]:
+def read(
+    opened, options: ReadOptions, names: TableNames | None = None, columns: list[str] | None = None
+) -> Iterator[pyarrow.RecordBatch]:
     """Yield the records of one open file, in batches with the schema RECORDS.
 
     Arguments:
         opened: the file's bytes, as delivered: a CountedStream, or a file where `needs_random_access` says so.
         options: what the feed declares.
         names: where records tell their tables, gives them their names; by default nothing has landed before.
+        columns: gets the names of columns in the head of a file that has one, also of one without rows.
     Raises: UnreadableFile saying what is wrong with the file as a whole.
     """
     if options.table_in_records and names is None:
         names = TableNames(options.schema)
     try:
-        yield from _batches(opened, options, names)
+        yield from _batches(opened, options, names, [] if columns is None else columns)
     except (OSError, EOFError, zlib.error) as error:  # packed: not whole, damaged, bytes behind the end
         raise UnreadableFile(str(error)) from error
 
@@ -61,16 +64,16 @@ def named_table(format: str, record: bytes) -> tuple:
     return NAMED_TABLE[format](what_is_said(record))
 
 
-def _batches(opened, options: ReadOptions, names: TableNames | None) -> Iterator[pyarrow.RecordBatch]:
+def _batches(opened, options: ReadOptions, names: TableNames | None, columns: list) -> Iterator[pyarrow.RecordBatch]:
     if needs_random_access(options):
         head = opened.read(HEAD_BYTES)
         if is_packed(head):
             raise UnreadableFile("it is packed as a whole, and Parquet packs its columns inside: unpack it")
         refuse_foreign(head, PARQUET)
         opened.seek(0)
-        return parquet_rows(opened)
+        return parquet_rows(opened, columns)
     unpacked = decompressed(opened)
     refuse_foreign(unpacked.peek(HEAD_BYTES)[:HEAD_BYTES], AVRO if options.format in OF_AVRO else None)
     if options.dialect:
-        return delimited(unpacked, options.dialect)
+        return delimited(unpacked, options.dialect, columns)
     return READERS[options.format](unpacked, options, names)

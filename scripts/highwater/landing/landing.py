@@ -59,7 +59,6 @@ from highwater.runtime.project import require_space
 BATCH_BYTES = 1024**3
 BATCH_FILES = 10_000
 TASK_BYTES = 32 * 1024**2
-NOWHERE = (None, None)
 MOST_TOLD = 10
 LOOKED_AT_MOST = 1_000
 LATER_CONTENT = re.compile(r"@(\d+)$")
@@ -75,7 +74,7 @@ RAW_TABLE = """
         landed_at timestamp comment 'When that batch landed, UTC; increases from batch to batch',
         problem string comment 'Why the record could not be cut or decoded (`code: detail`); NULL: it could',
         record binary comment 'The exact bytes of the record',
-        fields map<string, string> comment 'Values by name, where the reader takes them apart; files: tables, taken_at',
+        fields map<string, string> comment 'Values by name, where the reader takes them apart; of files: what is known',
         file_records bigint comment 'Files only: how many records it holds',
         file_size bigint comment 'Files only: bytes',
         file_modified_at timestamp comment 'Files only: last change, UTC',
@@ -118,6 +117,8 @@ class Landed:
             what each is in words. begun: files that are whole now, each with the name under which its beginning
             landed before, until the feed declares that this is ignored.
         second: tables whose bare name another table has, by the name that they go by: (the table, the other one).
+        refused: of exports, what to do about the files that have not landed; each keeps only itself.
+        corrected: of exports, what `_exports.yml` says otherwise now than when they landed.
     """
 
     feed: str
@@ -135,6 +136,8 @@ class Landed:
     tables: set[str] = field(default_factory=set)
     is_gone: bool = False
     second: dict[str, tuple[Table, Table]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    corrected: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         if not self.files:
@@ -162,7 +165,7 @@ class Delivered:
 def look(feed: Feed) -> Delivered:
     """Look into the folders of a feed.
 
-    Raises: UsageError for an export without a declared position.
+    An export that `_exports.yml` does not declare says so itself, as `undeclared`.
     """
     found = Delivered()
     if not FORMATS[feed.format].is_delivered:
@@ -177,9 +180,9 @@ def look(feed: Feed) -> Delivered:
             elif file.problem or is_called_so(file.below.name, **names):
                 read.append(file)
             else:
-                found.odd.append(_delivered(feed, table, file, NOWHERE))
+                found.odd.append(_delivered(feed, table, file, Declared()))
         positions = _export_positions(feed, folders, [file for file in read if not file.problem])
-        found.files.extend(_delivered(feed, table, file, positions.get(str(file.below), NOWHERE)) for file in read)
+        found.files.extend(_delivered(feed, table, file, positions.get(str(file.below), Declared())) for file in read)
     return Delivered(_each_once(found.files), _each_once(found.odd), found.left)
 
 
@@ -188,10 +191,7 @@ def _each_once(files: list[DeliveredFile]) -> list[DeliveredFile]:
 
 
 def delivered_files(feed: Feed) -> list[DeliveredFile]:
-    """List the files of a feed that are to be read, in the order of their names.
-
-    Raises: UsageError for an export without a declared position.
-    """
+    """List the files of a feed that are to be read, in the order of their names."""
     return look(feed).files
 
 
@@ -222,7 +222,7 @@ def _digest(delivered: Delivered) -> str:
     return hashlib.sha256(repr((delivered.files, delivered.odd)).encode(errors="surrogateescape")).hexdigest()
 
 
-def _delivered(feed: Feed, table: str | None, file: Found, declared: tuple) -> DeliveredFile:
+def _delivered(feed: Feed, table: str | None, file: Found, declared: "Declared") -> DeliveredFile:
     name = os.path.normpath("/".join(filter(None, (feed.name, table, str(file.below)))))
     return DeliveredFile(
         path=file.path,
@@ -230,9 +230,11 @@ def _delivered(feed: Feed, table: str | None, file: Found, declared: tuple) -> D
         table=_table_of_file(file.below.name, feed) if feed.layout == TABLE_IN_FILE_NAMES else table,
         size=file.size,
         modified_at=file.modified_at,
-        position=declared[0],
-        taken_at=declared[1],
+        position=declared.position,
+        taken_at=declared.taken_at,
         problem=file.problem,
+        entry=declared.entry,
+        undeclared=declared.problem,
     )
 
 
@@ -278,37 +280,71 @@ def undeclared_folders(feed: Feed) -> list[str]:
     )
 
 
-def _export_positions(feed: Feed, folders: list[str], files: list[Found]) -> dict[str, tuple[str | None, str | None]]:
-    """Return what `_exports.yml` beside the exports declares: position and time of each file, or of a folder above it.
+@dataclass(frozen=True)
+class Declared:
+    """What `_exports.yml` says of an export: position and time, by which entry; or why it may not land."""
+
+    position: str | None = None
+    taken_at: str | None = None
+    entry: str | None = None
+    problem: str | None = None
+
+
+def entries_in(feed: Feed, root: str, folder: str) -> list[tuple[str, bool]]:
+    """Return what lies in a folder below a root and is not left alone: names, and whether each is a folder."""
+    system, path = filesystem(root)
+    found = system.get_file_info(fs.FileSelector("/".join(filter(None, (path, folder))), allow_not_found=True))
+    names = ((info.base_name, info.type == fs.FileType.Directory) for info in found)
+    return sorted(each for each in names if left_alone(*each, feed.format, feed.endings) is None)
+
+
+def holds_files(feed: Feed, root: str, *folders: str) -> bool:
+    """Return whether a folder below a root, or one in it, has a file that is not left alone."""
+    leaves_alone = functools.partial(left_alone, format=feed.format, endings=feed.endings)
+    return any(file.left is None for file in files_below(root, *folders, leaves_alone=leaves_alone))
+
+
+def _export_positions(feed: Feed, folders: list[str], files: list[Found]) -> dict[str, Declared]:
+    """Return what `_exports.yml` beside the exports declares: of each file, or of a folder above it.
 
     An export that was taken while the source went on has two positions, written `P0 .. P1`; one of no known position
-    has None, and one of no declared time too.
+    has None, and one of no declared time too. What is wrong with one entry keeps nothing but its own files.
     """
     if not files or feed.role != "export":
         return {}
     system, root = filesystem(feed.root)
     path = "/".join((root, *folders, "_exports.yml"))
-    if system.get_file_info(path).type != fs.FileType.File:
-        raise UsageError(
-            f"{path} is missing. It says at which position of the source each export was taken, "
-            f"for example `{files[0].below}: {{position: unknown}}`, or a position as the feed of the changes has it."
-        )
-    with system.open_input_stream(path) as stream:
-        declared = _entries_of_exports(path, stream.read())
-    positions = {}
-    for below in (file.below for file in files):
-        names = [str(below), *(str(parent) for parent in below.parents)]
-        entry = next((declared[name] for name in names if isinstance(declared.get(name), dict)), {})
-        given = entry.get("position")
-        between = given if isinstance(given, list) else [given]
-        if not all(isinstance(position, str) for position in between) or len(between) not in (1, 2):
+    try:
+        if system.get_file_info(path).type != fs.FileType.File:
             raise UsageError(
-                f'{path} declares no position for {below}: a quoted text; ["P0", "P1"] when it was taken between '
-                "two; or `unknown`."
+                f"{path} is missing. It says at which position of the source each export was taken, "
+                f"for example `{files[0].below}: {{position: unknown}}`, or a position as the feed of the changes "
+                "has it."
             )
+        with system.open_input_stream(path) as stream:
+            declared = _entries_of_exports(path, stream.read())
+    except UsageError as error:
+        return {str(file.below): Declared(problem=str(error)) for file in files}
+    return {str(file.below): _declared_of(path, declared, file.below) for file in files}
+
+
+def _declared_of(path: str, declared: dict, below) -> Declared:
+    """Return what the entries of `_exports.yml` say of one file."""
+    names = [str(below), *(str(parent) for parent in below.parents)]
+    name = next((name for name in names if isinstance(declared.get(name), dict)), None)
+    entry = declared.get(name, {})
+    given = entry.get("position")
+    between = given if isinstance(given, list) else [given]
+    if not all(isinstance(position, str) for position in between) or len(between) not in (1, 2):
+        return Declared(
+            problem=f'{path} declares no position for {below}: a quoted text; ["P0", "P1"] when it was taken between '
+            "two; or `unknown`."
+        )
+    try:
         taken_at = _moment(path, below, entry.get("taken_at"))
-        positions[str(below)] = (None if given == "unknown" else " .. ".join(between), taken_at)
-    return positions
+    except UsageError as error:
+        return Declared(problem=str(error))
+    return Declared(None if given == "unknown" else " .. ".join(between), taken_at, name)
 
 
 def _entries_of_exports(path: str, content: bytes) -> dict:
@@ -354,11 +390,11 @@ def _read_files(options: ReadOptions, root: str, counted, owners: dict[str, Tabl
 def _read_file(
     system: fs.FileSystem, options: ReadOptions, file: dict, names: TableNames | None
 ) -> Iterator[pyarrow.RecordBatch]:
-    count = 0
+    count, columns = 0, []
     try:
         with system.open_input_stream(file["path"], compression=None) as opened:
             stream = CountedStream(opened)
-            for batch in _read_records(system, options, file, stream, names):
+            for batch in _read_records(system, options, file, stream, names, columns):
                 count += batch.num_rows
                 yield _entries("record", file, batch)
             while stream.read(records.BLOCK_BYTES):
@@ -372,18 +408,19 @@ def _read_file(
         message = json.dumps({"file": file["source_file"], "why": str(error)})
         raise RuntimeError(f"{UNREADABLE}{message}{UNREADABLE}") from None
     told = [(name, json.dumps(table)) for name, table in names.seen.items()] if names else []
-    told += [("taken_at", file["taken_at"])] if file["taken_at"] else []
+    told += [(name, file[name]) for name in ("taken_at", "export_entry") if file[name]]
+    told += [("columns", json.dumps(columns))] if columns and file["export_entry"] else []
     nothing = records.record_batch([None], [None], fields=[told] if told or names else None)
     yield _entries("file", file, nothing, count, stream.size, stream.digest())
 
 
-def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, stream: CountedStream, names):
-    """Yield the file's records, from the stream where the reader can."""
+def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, stream: CountedStream, names, columns):
+    """Yield the file's records, from the stream where the reader can; `columns` gets the names in its head."""
     if readers.needs_random_access(options):
         with system.open_input_file(file["path"]) as opened:
-            yield from readers.read(opened, options)
+            yield from readers.read(opened, options, columns=columns)
     else:
-        yield from readers.read(stream, options, names)
+        yield from readers.read(stream, options, names, columns)
 
 
 def _entries(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
@@ -406,7 +443,8 @@ def _entries(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.
     return pyarrow.record_batch([columns[name] for name in ENTRIES.names], schema=ENTRIES)
 
 
-def _hash(feed: Feed, path: str) -> str:
+def hash_of(feed: Feed, path: str) -> str:
+    """Return the SHA-256 of a delivered file as it is now."""
     system, _ = filesystem(feed.root)
     digest = hashlib.sha256()
     with system.open_input_stream(path, compression=None) as stream:
@@ -417,7 +455,7 @@ def _hash(feed: Feed, path: str) -> str:
 
 def _hash_if_readable(feed: Feed, path: str) -> str | None:
     try:
-        return _hash(feed, path)
+        return hash_of(feed, path)
     except OSError:
         return None
 
@@ -434,6 +472,7 @@ def _entries_of_files(spark, feed: Feed, which: str = "entry <> 'record'") -> li
             file_hash,
             landing_batch,
             unix_micros(landed_at) as landed,
+            source_position,
             fields
         from {feed.raw_table}
         where {which}
@@ -542,7 +581,82 @@ def _micros(moment: datetime) -> int:
 
 def new_and_changed(spark, feed: Feed) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
     """Return the files of a feed that lie in its folder and have not landed, and those that have changed since."""
-    return _new_and_changed(feed, delivered_files(feed), _known_files(_entries_of_files(spark, feed)))
+    waiting = what_waits(spark, feed)
+    return waiting.new, waiting.changed
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What lies in the folder of a feed and is not as it has landed.
+
+    Attributes:
+        new: files that have not landed. changed: that have changed since.
+        corrected: exports of which `_exports.yml` says something else than when they landed, each with what landed.
+        odd: files that are not called as those of the feed are, and have not landed.
+    """
+
+    new: list[DeliveredFile]
+    changed: list[DeliveredFile]
+    corrected: list[tuple[DeliveredFile, dict]] = field(default_factory=list)
+    odd: list[DeliveredFile] = field(default_factory=list)
+
+
+def what_waits(spark, feed: Feed) -> Waiting:
+    """Return what the next landing of a feed would find."""
+    delivered = look(feed)
+    known = _known_files(_entries_of_files(spark, feed)) if spark.catalog.tableExists(feed.raw_table) else {}
+    odd = [file for file in delivered.odd if file.source_file not in known]
+    new, changed = _new_and_changed(feed, delivered.files, known)
+    return Waiting(new, changed, _corrected(feed, delivered.files, known), odd)
+
+
+def _corrected(feed: Feed, delivered: list[DeliveredFile], known: dict) -> list[tuple[DeliveredFile, dict]]:
+    """Return the exports that have landed by another declaration than `_exports.yml` has now, each with its entry."""
+    if feed.role != "export":
+        return []
+    landed = [(file, known[file.source_file]) for file in delivered if file.source_file in known]
+    return [
+        (file, entry)
+        for file, entry in landed
+        if entry["entry"] == "file"
+        and not (file.undeclared or file.problem)
+        and (file.position, file.taken_at) != (entry["source_position"], (entry["fields"] or {}).get("taken_at"))
+    ]
+
+
+def correction(file: DeliveredFile, entry) -> str:
+    """Return what `_exports.yml` says otherwise of an export than when it landed."""
+    landed_at = (entry["fields"] or {}).get("taken_at")
+    was = f"{entry['source_position'] or 'unknown'}{', taken ' + landed_at if landed_at else ''}"
+    now = f"{file.position or 'unknown'}{', taken ' + file.taken_at if file.taken_at else ''}"
+    return f"{printable(file.source_file)} landed with the position {was}; _exports.yml has {now} now"
+
+
+def _take_corrections(spark, feed: Feed, corrected: list) -> None:
+    """Write what `_exports.yml` says now to the entries of files that landed by something else, by one commit."""
+
+    def case(value) -> str:
+        return " ".join(f"when {sql_text(file.source_file)} then {value(file, entry)}" for file, entry in corrected)
+
+    def position(file, _) -> str:
+        return sql_text(file.position) if file.position else "cast(null as string)"
+
+    def told(file, entry) -> str:
+        before = entry["fields"] or {}
+        first = before.get("landed_position", entry["source_position"] or "unknown")
+        now = {"taken_at": file.taken_at, "export_entry": file.entry, "landed_position": first}
+        fields = {name: value for name, value in (before | now).items() if value is not None}
+        return f"map({', '.join(sql_text(text) for pair in fields.items() for text in pair)})"
+
+    spark.sql(
+        f"""
+        update {feed.raw_table}
+        set
+            source_position = case source_file {case(position)} end,
+            fields = case source_file {case(told)} end
+        where entry = 'file' and source_file in ({", ".join(sql_text(file.source_file) for file, _ in corrected)})
+        """
+    )
 
 
 def _gone(known: dict, delivered: Delivered) -> list[tuple[str, int, str]]:
@@ -570,10 +684,24 @@ def _new_and_changed(
         elif file.problem:
             continue
         elif (entry["file_size"], entry["modified"]) != (file.size, _micros(file.modified_at)) and (
-            entry["file_size"] != file.size or entry["file_hash"] != _hash(feed, file.path)
+            entry["file_size"] != file.size or entry["file_hash"] != hash_of(feed, file.path)
         ):
             changed.append(file)
     return new, changed
+
+
+def _exports_refused(feed: Feed, files: list[DeliveredFile]) -> dict[str, str]:
+    """Return of exports that cannot land what to do, by file; what is said of several is said once."""
+    refused: dict[str, str] = {}
+    for file in files:
+        if file.problem:
+            refused[file.source_file] = (
+                f"{file.source_file} {printable(file.problem)}, so it has not landed; other exports have. "
+                f"Take it away, or leave it out on record with: {skipping(file.source_file)}"
+            )
+        elif file.undeclared:
+            refused[file.source_file] = f"{feed.name}: {file.undeclared} Until then it does not land; other exports do."
+    return refused
 
 
 def _refuse_what_cannot_be_read(feed: Feed, files: list[DeliveredFile]) -> None:
@@ -672,8 +800,9 @@ def land(spark, feed: Feed) -> Landed:
 
     Returns: counts for the summary line, the names of delivered files that changed after they had landed or wait for
         another reason, and of folders that are no declared table.
-    Raises: CheckError naming what cannot be read and the command that skips it; nothing of its batch lands. UsageError
-        when the disk of the lake has not the room that the files take.
+    Raises: CheckError naming what cannot be read and the command that skips it; nothing of its batch lands. An export
+        that cannot be read keeps only itself from landing, see `refused`. UsageError when the disk of the lake has not
+        the room that the files take.
     """
     started = time.monotonic()
     result, delivered = Landed(feed.name), look(feed)
@@ -691,7 +820,15 @@ def land(spark, feed: Feed) -> Landed:
     new, changed = _new_and_changed(
         feed, delivered.files + [file for file in delivered.odd if file.source_file in known], known
     )
-    _refuse_what_cannot_be_read(feed, new)
+    if feed.role == "export":
+        refused = _exports_refused(feed, new)
+        new, result.refused = [file for file in new if file.source_file not in refused], [*set(refused.values())]
+        corrected = _corrected(feed, delivered.files, known)
+        if corrected:
+            _take_corrections(spark, feed, corrected)
+        result.corrected = [correction(file, entry) for file, entry in corrected]
+    else:
+        _refuse_what_cannot_be_read(feed, new)
     cut = cut_files(feed.root, feed.format, new)
     result.cut = [file.source_file for file in cut]
     new = [file for file in new if file not in cut] if cut else new
@@ -708,13 +845,16 @@ def land(spark, feed: Feed) -> Landed:
     for batch in _batches(new):
         require_space(sum(file.size for file in batch), f"landing {feed.name}")
         number, at = _batch_after(*last)
+        batch, count = _land_sound(spark, feed, batch, number, at, owners, keeps_owners, result.refused)
+        if not batch:
+            continue
         last = result.newest = (number, _micros(at))
-        result.records += _land_batch(spark, feed, batch, number, at, owners, keeps_owners)
+        result.records += count
         if names_tables:
             result.second = _second_tables(feed, owners)
         result.files += len(batch)
         result.tables |= {file.table for file in batch if file.table}
-    if not changed and not cut and not result.gone_back:
+    if not changed and not cut and not result.gone_back and not result.refused:
         note_nothing_new(feed, listing, result.newest, result.odd)
     result.left = left_for_the_first_time(feed, delivered.left)
     result.seconds = time.monotonic() - started
@@ -760,17 +900,59 @@ def _land_group(spark, feeds: list[Feed]) -> dict[str, Landed | Exception]:
     return landed
 
 
+def _land_sound(spark, feed, files, number, at, owners, keeps_owners, refused: list[str]) -> tuple[list, int]:
+    """Land a batch, of exports without the files that cannot be read; return what has landed, and its records.
+
+    Arguments:
+        refused: gets what to do about those that have not.
+    Raises: UnreadableDelivery, where the files hold changes: of them nothing of the batch lands.
+    """
+    while files:
+        try:
+            return files, _land_batch(spark, feed, files, number, at, owners, keeps_owners)
+        except UnreadableDelivery as error:
+            if feed.role != "export":
+                raise
+            refused.append(
+                f"{printable(error.source_file)} cannot be read: {printable(error.why)}. It has not landed; other "
+                "exports have. Deliver it again under another name, or leave it out on record with: "
+                f"{skipping(error.source_file)}"
+            )
+            files = [file for file in files if file.source_file != error.source_file]
+    return [], 0
+
+
+class UnreadableDelivery(CheckError):
+    """A delivered file cannot be read, so nothing of its batch has landed."""
+
+    def __init__(self, source_file: str, why: str):
+        super().__init__(
+            f"{printable(source_file)} cannot be read: {printable(why)}. Nothing of its batch has "
+            f"landed. Deliver it again, or leave it out on record with: {skipping(source_file)}"
+        )
+        self.source_file, self.why = source_file, why
+
+
 def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_owners: bool, beside=None) -> int:
     """Read files into a batch, with further entries beside them, by one commit; return how many records they hold."""
     size = sum(file.size for file in files)
     rows = [
-        (file.path, file.source_file, file.table, file.size, file.modified_at, file.position, file.taken_at)
+        (
+            file.path,
+            file.source_file,
+            file.table,
+            file.size,
+            file.modified_at,
+            file.position,
+            file.taken_at,
+            file.entry,
+        )
         for file in files
     ]
     cores = spark.sparkContext.defaultParallelism
     tasks = max(min(cores, len(files)), min(len(files), size // TASK_BYTES))
     schema = "path string, source_file string, table string, size bigint, modified_at timestamp, position string"
-    schema += ", taken_at string"
+    schema += ", taken_at string, export_entry string"
     frame = spark.createDataFrame(spark.sparkContext.parallelize(rows, tasks), schema)
     counted = spark.sparkContext.accumulator(0)
     reading = _read_files(feed.options, feed.root, counted, dict(owners), keeps_owners)
@@ -861,10 +1043,7 @@ def _explain(error: Exception) -> None:
     found = re.search(f"{UNREADABLE}(.*?){UNREADABLE}", str(error))
     if found:
         problem = json.loads(found[1])
-        raise CheckError(
-            f"{printable(problem['file'])} cannot be read: {printable(problem['why'])}. Nothing of its batch has "
-            f"landed. Deliver it again, or leave it out on record with: {skipping(problem['file'])}"
-        ) from None
+        raise UnreadableDelivery(problem["file"], problem["why"]) from None
 
 
 def entry_of_file(spark, entry: str, table: str | None, source_file: str, **values):

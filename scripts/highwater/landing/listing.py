@@ -43,7 +43,8 @@ class DeliveredFile:
     Attributes:
         path: where to open it. source_file: its path below the landing folder.
         table: what its folder or its name tells; None where records do.
-        size: bytes. modified_at: last change. position, taken_at: of the source, for exports, as declared.
+        size: bytes. modified_at: last change. position, taken_at: of the source, for exports, as declared by `entry`.
+        undeclared: of an export, why `_exports.yml` does not let it land; None: it does.
         problem: why it cannot be read, behind its name, which is then written as it can be shown; None: it can.
     """
 
@@ -55,6 +56,8 @@ class DeliveredFile:
     position: str | None = None
     taken_at: str | None = None
     problem: str | None = None
+    entry: str | None = None
+    undeclared: str | None = None
 
 
 def filesystem(root: str) -> tuple[fs.FileSystem, str]:

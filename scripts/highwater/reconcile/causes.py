@@ -23,17 +23,20 @@ CAUSES_IN_NUMBERS = [
 ]
 
 
-def causes_of(spark, subject: Subject, settled: Settlement, columns: dict[str, dict]) -> list[Cause]:
+def causes_of(
+    spark, subject: Subject, settled: Settlement, columns: dict[str, dict], unreadable: dict[str, int]
+) -> list[Cause]:
     """Return what probably happened.
 
     Arguments:
-        columns: by name, how many values differ, and how.
+        columns: by name, how many values differ, and how. unreadable: rows of the export that cannot be read, by
+            reason: a row that the export seems to lack may be one of these.
     """
     return [
         *_in_values(spark, subject.plan, columns),
         *_records_on_their_way(spark, subject.plan, settled),
         *_rejected_changes(spark, subject, settled),
-        *_in_log(spark, subject.plan, settled),
+        *_in_log(spark, subject.plan, settled, has_all_rows=not unreadable),
         *_missing_tail(spark, subject.plan, settled),
     ]
 
@@ -118,9 +121,9 @@ def _rejected_changes(spark, subject: Subject, settled: Settlement) -> list[Caus
     return [Cause("change rejected", None, rows, of, "have a newest change that was rejected")] if rows else []
 
 
-def _in_log(spark, plan: Plan, settled: Settlement) -> list[Cause]:
+def _in_log(spark, plan: Plan, settled: Settlement, has_all_rows: bool) -> list[Cause]:
     """Return causes that the last change of a key in the log tells."""
-    missing, extra = settled.keys("missing_in_lake"), settled.keys("extra_in_lake")
+    missing, extra = settled.keys("missing_in_lake"), settled.keys("extra_in_lake") if has_all_rows else 0
     if not (missing or extra) or not plan.is_keyed_as_its_log:
         return []
     row = _last_changes(spark, plan)
@@ -132,7 +135,9 @@ def _in_log(spark, plan: Plan, settled: Settlement) -> list[Cause]:
         ("deleted by the log", row.deleted, missing, "are deleted by their last change in the log"),
         ("change not delivered", row.never_delivered, missing, "have no change in the log"),
     ]
-    return [Cause(name, None, rows, of, evidence) for name, rows, of, evidence in told if rows and rows >= of / 2]
+    return [
+        Cause(name, None, rows, of, evidence) for name, rows, of, evidence in told if of and rows and rows >= of / 2
+    ]
 
 
 def _last_changes(spark, plan: Plan):

@@ -1,9 +1,10 @@
 """Explain: which columns differ, samples of what differs, what probably happened, and what to do next."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from highwater.catalog.feeds import sql_text
 from highwater.reconcile.causes import causes_of
+from highwater.reconcile.export import Doubts
 from highwater.reconcile.measure import DIFFERENCES, Measurement
 from highwater.reconcile.plan import Column, Plan
 from highwater.reconcile.repair import Repair, repairs
@@ -35,23 +36,25 @@ class Explanation:
     repairs: list[Repair] = field(default_factory=list)
 
 
-def explain(spark, subject: Subject, measured: Measurement, settled: Settlement, with_repairs: bool) -> Explanation:
+def explain(
+    spark, subject: Subject, measured: Measurement, settled: Settlement, doubts: Doubts, with_repairs: bool
+) -> Explanation:
     """Return what is told of the differences that were measured and settled.
 
     Arguments:
-        with_repairs: also what repairs them.
+        doubts: what of the export cannot be read. with_repairs: also what repairs the differences.
     """
     if not measured.differences:
         return Explanation()
     columns = _columns(spark, subject.plan, measured, settled)
-    causes = causes_of(spark, subject, settled, columns)
     chosen = _chosen(spark, subject.plan)
     return Explanation(
         columns,
         sorted((each.sample for each in chosen), key=lambda sample: VERDICTS.index(sample.verdict)),
-        causes,
+        # of what the export does not tell nobody knows a cause
+        [] if subject.export.doubts or doubts.flaws else causes_of(spark, subject, settled, columns, doubts.unreadable),
         _queries(subject.plan, chosen),
-        repairs(spark, subject.plan, DIFFERENCES, subject.stale, subject.window.end) if with_repairs else [],
+        repairs(spark, subject, doubts) if with_repairs else [],
     )
 
 
@@ -104,10 +107,10 @@ def _keys(plan: Plan) -> list[str]:
     return plan.key or [column.name for column in plan.columns]
 
 
-def _chosen(spark, plan: Plan) -> list[Chosen]:
+def _chosen(spark, plan: Plan, differences: str = DIFFERENCES, other: str = "export") -> list[Chosen]:
     """Return a few differences of each verdict and column, in the order of their keys, sensitive values masked."""
-    rows = spark.sql(_select_of_samples(plan)).collect()
-    found = [Chosen(_sample(plan, row), row.whole_key) for row in rows]
+    rows = spark.sql(_select_of_samples(plan, differences)).collect()
+    found = [Chosen(replace(_sample(plan, row), other=other), row.whole_key) for row in rows]
     # one that differs in several columns is there for each
     samples = [each.sample for each in found]
     return [each for place, each in enumerate(found) if each.sample not in samples[:place]]
@@ -134,7 +137,12 @@ def _in_declared_order(plan: Plan, texts: dict | None) -> dict | None:
     return texts and {column.name: texts[column.name] for column in _values(plan)}
 
 
-def _select_of_samples(plan: Plan) -> str:
+def samples_of(spark, plan: Plan, differences: str, other: str) -> list[Sample]:
+    """Return a few of the differences that a relation has, from another side than the export."""
+    return [each.sample for each in _chosen(spark, plan, differences, other)]
+
+
+def _select_of_samples(plan: Plan, differences: str) -> str:
     columns = {column.name: column for column in plan.columns}
     keys = [columns[name] for name in _keys(plan)]
     in_order = ", ".join(f"{quoted(column.name)} asc nulls first" for column in keys)
@@ -152,7 +160,7 @@ def _select_of_samples(plan: Plan) -> str:
             select
                 *,
                 row_number() over (partition by `row verdict`, `differing column` order by {in_order}) as `its place`
-            from {DIFFERENCES} lateral view outer explode(`differing columns`) as `differing column`
+            from {differences} lateral view outer explode(`differing columns`) as `differing column`
         )
         where `its place` <= {SAMPLES}
         order by `row verdict`, {in_order}

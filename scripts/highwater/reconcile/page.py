@@ -28,6 +28,7 @@ SHOWN = {
     "duplicate_in_export": "twice in export",
     "in_flight": "in flight",
     "stale": "stale",
+    "differs_from_log": "not as logged",
 }
 NOT_OF_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 COLOURS = {
@@ -38,6 +39,7 @@ COLOURS = {
     "duplicate_in_export": "#1d3557",
     "in_flight": "#8d99ae",
     "stale": "#bc6c25",
+    "differs_from_log": "#d00000",
 }
 
 
@@ -59,7 +61,9 @@ def show(found: Reconciliation) -> None:
         ],
     )
     for each in found.comparisons:
-        lines = [f"not checked: {words}" for words in each.not_checked] + each.notes
+        lines = [f"not checked: {words}" for words in each.not_checked]
+        lines += [each.compared_with] if each.compared_with else []
+        lines += each.notes
         lines += [f"{name}: {words}" for name, words in columns_in_words(each)]
         lines += [f"probably {cause_in_words(cause)}" for cause in each.causes]
         lines += [f"for example {sample_in_words(sample)}" for sample in each.samples[:3]]
@@ -106,21 +110,21 @@ def cause_in_words(cause: Cause) -> str:
 
 
 def repairs_in_words(comparison: Comparison) -> list[str]:
-    """Return what repairs the differences, a line for each command or statement."""
+    """Return what repairs the differences, a line for each command or statement; one that waits has none."""
     return [
         f"{repair.keys:,} {repair.verdict} ({repair.why}): {command}"
         for repair in comparison.repairs
-        for command in repair.run
+        for command in repair.run or ["there is nothing to run yet"]
     ]
 
 
 def sample_in_words(sample: Sample) -> str:
     """Return a difference on one line."""
     key = ", ".join(f"{name}={value}" for name, value in sample.key.items())
-    words = f"{sample.verdict} {key}"
+    words = f"{sample.verdict} {key}{', compared with the log' if sample.other == 'log' else ''}"
     for column in sample.columns:
         pair = [_quoted((side or {}).get(column)) for side in (sample.lake, sample.export)]
-        words += f"; {column} is {pair[0]} in the lake, {pair[1]} in the export"
+        words += f"; {column} is {pair[0]} in the lake, {pair[1]} in the {sample.other}"
     return words
 
 
@@ -162,7 +166,8 @@ def as_junit(found: Reconciliation) -> str:
         ElementTree.SubElement(properties, "property", name=f"compared.{each.table}", value=value)
     for each in found.comparisons:
         case = ElementTree.SubElement(suite, "testcase", name=each.table, classname="reconcile", time=str(each.seconds))
-        lines = [f"{verdict}: {each.keys(verdict):,} keys" for verdict in VERDICTS if each.keys(verdict)]
+        lines = [each.compared_with] if each.compared_with else []
+        lines += [f"{verdict}: {each.keys(verdict):,} keys" for verdict in VERDICTS if each.keys(verdict)]
         lines += [f"to repair {line}" for line in repairs_in_words(each)]
         lines += [cause_in_words(cause) for cause in each.causes] + [sample_in_words(sample) for sample in each.samples]
         if each.verdict == FAIL:
@@ -171,6 +176,8 @@ def as_junit(found: Reconciliation) -> str:
         elif each.verdict == INCONCLUSIVE:
             message = _of_xml("; ".join(each.not_checked))
             ElementTree.SubElement(case, "error", message=message).text = in_lines(lines)
+        else:
+            ElementTree.SubElement(case, "system-out").text = in_lines(lines)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
 
 

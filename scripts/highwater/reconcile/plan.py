@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from highwater.catalog.entities import logged_tables
 from highwater.runtime.errors import CheckError
@@ -43,6 +43,11 @@ class Plan:
         log_key: the columns of the key, each with its name in the log.
         sequence: expression of the sequence of a `position`. rows_at_position, rows_of_log, versions: selects of the
             rows of the lake as of a position, of the log alone, and of the versions between two positions.
+        is_baseline: condition of a change of the log that is a row of a baseline without a position. changed_since:
+            select of the keys that changed behind a position, by their names in the log.
+        verdicts_of_log, verdicts_of_whole_log: selects that compare what the table shows with what the log says up to a
+            batch, of the keys that changed behind a position, or of all. columns_of_log: the columns;
+            declared_sensitive: those of the table that are masked, in lower case.
         buckets, keys, verdicts, verdicts_of_unique_keys: selects that compare. lake_bucket, export_bucket: expressions
             of the bucket of a row.
     """
@@ -67,6 +72,12 @@ class Plan:
     rows_at_position: str | None
     rows_of_log: str | None
     versions: str | None
+    is_baseline: str
+    changed_since: str | None
+    verdicts_of_log: str | None
+    verdicts_of_whole_log: str | None
+    columns_of_log: tuple[Column, ...]
+    declared_sensitive: list[str]
     buckets: str
     keys: str | None
     verdicts: str
@@ -78,7 +89,8 @@ class Plan:
     @classmethod
     def of(cls, told: dict) -> "Plan":
         """Return the plan that the macro has told as JSON."""
-        return cls(**told | {"columns": tuple(Column(**column) for column in told["columns"])})
+        columns = {name: tuple(Column(**each) for each in told[name] or ()) for name in ("columns", "columns_of_log")}
+        return cls(**told | columns)
 
     @property
     def rules(self) -> dict:
@@ -108,11 +120,6 @@ class Plan:
         return ", ".join(f"{quoted(log)} as {quoted(own)}" for own, log in self.log_key.items())
 
     @property
-    def own_names_of_log_key(self) -> str:
-        """The columns of the log's key by their names in the table, as SQL."""
-        return ", ".join(map(quoted, self.log_key))
-
-    @property
     def is_keyed_as_its_log(self) -> bool:
         """Whether a row and its changes have the same key."""
         return bool(self.log_key) and set(self.log_key) == set(self.key)
@@ -128,6 +135,26 @@ class Plan:
     def log_as_of(self, position: str) -> str:
         """Return a select of the rows as of a sequence, from the log alone."""
         return self.rows_of_log.replace(self.marks["position"], position)
+
+    def keys_changed_since(self, position: str) -> str:
+        """Return a select of the keys that changed behind a sequence, by their names in the log."""
+        return self.changed_since.replace(self.marks["position"], position)
+
+    def compared_with_log(self, position: str | None, log_batch: int) -> str:
+        """Return a select of verdicts: what the table shows beside what the log says up to a batch.
+
+        Arguments:
+            position: of the keys that changed behind this sequence; None: of all.
+        """
+        sql = self.verdicts_of_log if position else self.verdicts_of_whole_log
+        return sql.replace(self.marks["log_batch"], str(log_batch)).replace(self.marks["position"], position or "")
+
+    @property
+    def of_log(self) -> "Plan":
+        """This plan with the key and columns that are compared with the log."""
+        columns = self.columns_of_log
+        sensitive = [column.name for column in columns if column.name.lower() in self.declared_sensitive]
+        return replace(self, key=[*self.log_key], columns=columns, sensitive=sensitive, where=None)
 
     def versions_between(self, start: str, end: str) -> str:
         """Return a select of the versions of rows that were valid between two sequences."""

@@ -1,21 +1,25 @@
 """The position that a table is compared as of, and the rows that the lake had there."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from highwater.catalog.entities import logged_tables, publish_groups
 from highwater.catalog.feeds import declared_feeds, sql_text
-from highwater.catalog.pending import newest_batch_shown
-from highwater.formats.formats import TABLE_IN_FOLDERS
+from highwater.catalog.pending import log_went_back, newest_batch_shown
+from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
+from highwater.landing import landing
 from highwater.reconcile.plan import Plan
-from highwater.reconcile.repair import LAST
 from highwater.runtime.errors import UsageError
-from highwater.spark.spark import quoted
+from highwater.runtime.printable import printable
 from highwater.status.status import WAITING
 from highwater.upkeep.retention import retention_of
 
 BETWEEN = " .. "
 ROWS = "highwater_rows_of_lake"
 NOW = "as it is now"
+WAITS = "changes wait for a build"
+BUILD = ["highwater build"]
+CHANGED = "a file with changes is another one than it was when it landed"
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,13 @@ class Window:
 
     Attributes:
         position: as declared. sequences: the same as sequences; none: nobody knows them, and notes say why.
+        flaw: why nothing can be compared as of them; None: it can.
     """
 
     position: str | None = None
     sequences: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
+    flaw: str | None = None
 
     @property
     def sequence(self) -> str | None:
@@ -62,6 +68,11 @@ def window_of(spark, plan: Plan, declared: str | None, as_of: str | None) -> Win
         return Window(position, notes=[_unknown(plan, position, as_of)])
     if not plan.rows_at_position:
         return Window(position, notes=[f"{plan.table} has no log of changes, so it is compared as it is now"])
+    if sequences[0] > sequences[-1]:
+        words = f"the positions {position} are written backwards: the first is behind the second"
+        if as_of:
+            raise UsageError(f"--as-of: {words}.")
+        return Window(position, flaw=words)
     return Window(position, sequences)
 
 
@@ -82,19 +93,54 @@ def _unknown(plan: Plan, position: str, as_of: str | None) -> str:
 
 
 @dataclass(frozen=True)
+class Lag:
+    """Why the lake may lack what the export has.
+
+    Attributes:
+        not_checked: said in any case: the changes up to the position have not all been applied.
+        doubts: said where something differs. awaits: what a difference waits for, in words; None: for nothing.
+        next_step: commands that end it; none: there is nothing to be done yet.
+    """
+
+    not_checked: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    awaits: str | None = None
+    next_step: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class LakeRows:
     """The rows of the lake that are compared.
 
     Attributes:
         relation: that has them; None: the log does not go back as far as the position.
         compared: which rows they are, in words. newest_log_batch: the newest one of the log that they show.
-        not_checked: why they may not be all; none: they are.
+        not_checked: why they may not be all; none: they are. lag: what may be on its way to them.
+        changes_since: what has changed behind the position, where something has.
     """
 
     relation: str | None = None
     compared: str | None = None
     newest_log_batch: int | None = None
     not_checked: list[str] = field(default_factory=list)
+    lag: Lag = Lag()
+    changes_since: "ChangesSince | None" = None
+
+
+@dataclass(frozen=True)
+class ChangesSince:
+    """What has changed behind a position: of these keys the past was compared with the export, by the log.
+
+    So what the table has of them now is to be compared with the log.
+
+    Attributes:
+        position: of the keys that changed behind this sequence; None: of all, for the table was truncated.
+        keys: how many they are; None: all. log_batch: the newest of the log that the table shows.
+    """
+
+    position: str | None
+    keys: int | None
+    log_batch: int
 
 
 @dataclass(frozen=True)
@@ -102,34 +148,56 @@ class LogFacts:
     """Up to where changes have been applied, and what comes behind a position.
 
     Attributes:
-        applied: the highest sequence that has been applied. is_whole: nothing waits to be applied; lowest: of what
-            does. first: the lowest of all. later: accepted changes behind the position. truncates: those among them.
+        newest: batch of the log. applied: the highest sequence that has been applied. is_whole: nothing waits to be
+            applied; lowest: of what does. first: the lowest of all. later: accepted changes behind the position.
+        truncates: those among them. has_baseline: whether rows without a position are the start of the position's
+            epoch; first_change: the first behind them.
     """
 
+    newest: int
     applied: str | None
     is_whole: bool
     lowest: str | None
     first: str | None
     later: int
     truncates: int
+    has_baseline: bool
+    first_change: str | None
 
 
-def rows_of_lake(spark, plan: Plan, window: Window) -> LakeRows:
-    """Return the rows of the lake at the end of the window."""
+def rows_of_lake(spark, plan: Plan, window: Window, listing: Callable) -> LakeRows:
+    """Return the rows of the lake at the end of the window.
+
+    Arguments:
+        listing: returns what waits in the folder of a feed.
+    """
+    waiting, changed = files_that_wait(plan, listing)
+    found = _rows_of_lake(spark, plan, window, waiting)
+    if not changed:
+        return found
+    lag = replace(found.lag, doubts=found.lag.doubts + changed, awaits=found.lag.awaits or CHANGED)
+    return replace(found, lag=lag)
+
+
+def _rows_of_lake(spark, plan: Plan, window: Window, waiting: list[str]) -> LakeRows:
     newest = _newest_log_batch(spark, plan)
     if not window.sequences:
-        return LakeRows(plan.lake, NOW, newest)
+        records = records_that_wait(spark, plan)
+        lag = Lag(doubts=waiting, awaits=WAITS, next_step=BUILD) if waiting or records else Lag()
+        return LakeRows(plan.lake, NOW, newest, lag=lag)
     facts = _facts_of_log(spark, plan, window.end, newest or 0)
-    lag = _lag(spark, plan, facts, window.end)
+    lag = _lag(spark, plan, facts, window.end, waiting)
     if not facts.later:
-        return LakeRows(plan.lake, f"{NOW}: nothing has changed since the position of the export", newest, lag)
+        return LakeRows(plan.lake, f"{NOW}: nothing has changed since the position of the export", newest, lag=lag)
     too_old = _too_old(spark, plan, facts, window.end)
     if too_old:
         words = f"the export is too old to be compared: {too_old}; deliver a newer one"
-        return LakeRows(None, None, newest, [*lag, words])
-    select, compared = _taken_back(spark, plan, facts, window.end)
+        return LakeRows(None, None, newest, [words], lag)
+    if went_back := log_went_back(plan.table, facts.newest, newest):
+        return LakeRows(None, None, newest, [went_back], lag)
+    select, compared, since = _taken_back(spark, plan, facts, window.end, newest or 0)
     spark.sql(select).createOrReplaceTempView(ROWS)
-    return LakeRows(ROWS, compared, newest, lag)
+    return LakeRows(ROWS, compared, newest, [], lag, since)
 
 
 def _newest_log_batch(spark, plan: Plan) -> int | None:
@@ -141,41 +209,14 @@ def _newest_log_batch(spark, plan: Plan) -> int | None:
     return spark.sql(f"select max(log_batch) from {plan.log}").first()[0]
 
 
-def _taken_back(spark, plan: Plan, facts: LogFacts, end: str) -> tuple[str, str]:
-    """Return a select of the rows as of a position, and which rows they are."""
+def _taken_back(spark, plan: Plan, facts: LogFacts, end: str, shown: int) -> tuple[str, str, ChangesSince]:
+    """Return a select of the rows as of a position, which rows they are, and what has changed since."""
     if facts.truncates:
-        return plan.log_as_of(end), "as of the position, from the log alone: the table has been truncated since"
+        compared = "as of the position, from the log alone: the table has been truncated since"
+        return plan.log_as_of(end), compared, ChangesSince(None, None, shown)
+    keys = spark.sql(f"select count(*) from ({plan.keys_changed_since(end)})").first()[0]
     compared = f"as of the position, {facts.later:,} later changes taken back"
-    held = _held_otherwise(spark, plan, end) if facts.is_whole else None
-    if not held:
-        return plan.lake_as_of(end), compared
-    return (
-        f"select * from ({plan.lake_as_of(end)}) left anti join ({held}) using ({plan.own_names_of_log_key}) "
-        f"union all select * from {plan.lake} left semi join ({held}) using ({plan.own_names_of_log_key})",
-        f"{compared}; rows that the table does not have as the log says are compared as the table has them",
-    )
-
-
-def _held_otherwise(spark, plan: Plan, end: str) -> str | None:
-    """Return a select of the keys that changed behind a position whose rows are not as the log says they are now.
-
-    None: there are none. What the log takes back says nothing of a row that the table has lost or spoilt.
-    """
-    if any(plan.table in entities for entities in publish_groups().values()):
-        return None  # the view shows what was published
-    keys = plan.own_names_of_log_key
-    changed = (
-        f"select distinct {plan.own_key_of_log} from {plan.log} where rejection_reason is null "
-        f"and change_type <> 'truncate' and change_sequence_number >= '{end}0'"
-    )
-    of_log = plan.log_as_of(LAST)
-    names = ", ".join(map(quoted, spark.sql(of_log).columns))
-    sides = [
-        f"select {names} from {rows} left semi join ({changed}) using ({keys})" for rows in (f"({of_log})", plan.lake)
-    ]
-    held = " union all ".join(f"({one} except all {other})" for one, other in (sides, sides[::-1]))
-    held = f"select distinct {keys} from ({held})"
-    return None if spark.sql(f"{held} limit 1").isEmpty() else held
+    return plan.lake_as_of(end), compared, ChangesSince(end, keys, shown)
 
 
 def _too_old(spark, plan: Plan, facts: LogFacts, end: str) -> str | None:
@@ -212,20 +253,86 @@ def _position_that_is_kept(spark, plan: Plan) -> str | None:
     ).first()[0]
 
 
-def _lag(spark, plan: Plan, facts: LogFacts, end: str) -> list[str]:
-    """Return why the table may lack changes up to a position; nothing: it has them all."""
-    waiting = records_that_wait(spark, plan)
-    if waiting:
-        return [f"{waiting:,} records have landed and wait for a build"]
-    if facts.lowest and facts.lowest < f"{end}0":
-        return ["changes up to the position are in the log and wait to be applied; build"]
+def _lag(spark, plan: Plan, facts: LogFacts, end: str, waiting: list[str]) -> Lag:
+    """Return why the table may lack changes up to a position."""
+    records = records_that_wait(spark, plan)
+    if records:
+        words = f"{records:,} records have landed and wait for a build; run: highwater build"
+        return Lag([words], waiting, WAITS, BUILD)
+    if facts.lowest and (facts.lowest < f"{end}0" or not _is_published(plan)):
+        # behind the position too: what a base does not have that should have it nobody has compared
+        upto = "up to" if facts.lowest < f"{end}0" else "behind"
+        words = f"changes {upto} the position are in the log and wait to be applied; run: highwater build"
+        return Lag([words], waiting, WAITS, BUILD)
     applied = _applied(spark, plan, facts)
-    if applied and applied >= end:
-        return []
-    return [
-        f"the changes that have been applied end at {applied or 'nothing'}, before the position of the export "
-        f"({end}); land what comes after, and build"
+    if not applied or applied < end:
+        return _behind(plan, applied, end, waiting)
+    if waiting:
+        return Lag([], waiting, WAITS, BUILD)
+    if facts.has_baseline and (facts.first_change is None or facts.first_change >= f"{end}0"):
+        behind = f" ({facts.first_change})" if facts.first_change else ""
+        words = (
+            f"the position of the export ({end}) is before the first change that {plan.log} has behind the "
+            f"baseline{behind}, and a baseline has no position: nothing says which of them is the newer one. Compare "
+            "with an export that was taken later"
+        )
+        return Lag([], [words], "the export may be older than the baseline that the table began with")
+    return Lag()
+
+
+def _is_published(plan: Plan) -> bool:
+    """Return whether the view shows what its group has published, which the log may be ahead of for long."""
+    return any(plan.table in entities for entities in publish_groups().values())
+
+
+def _behind(plan: Plan, applied: str | None, end: str, waiting: list[str]) -> Lag:
+    """Return what is said where the changes that have been applied end before the position of the export."""
+    words = (
+        f"the changes that have been applied end at {applied or 'nothing'}, before the position of the export ({end})"
+    )
+    if waiting:
+        return Lag([words, *waiting], [], WAITS, BUILD)
+    captured = [
+        f"{feed}.{source}"
+        for feed, source in dict(logged_tables()).get(plan.table, [])
+        if feed in declared_feeds() and declared_feeds()[feed].format == "changelog"
     ]
+    if captured:
+        steps = [f"highwater extract {captured[0]}", *BUILD]
+        return Lag(
+            [f"{words}; run: {' && '.join(steps)}"], [], "the changes up to the position have to be captured", steps
+        )
+    words += (
+        ", and nothing waits to be landed. Compare again when changes behind it have been delivered and built, or with "
+        "an export of the position where they end"
+    )
+    return Lag([words], [], "the changes up to the position of the export have not been delivered yet")
+
+
+def files_that_wait(plan: Plan, listing: Callable) -> tuple[list[str], list[str]]:
+    """Return what is said of files with changes of a table that have not landed, and of those that changed since."""
+    told, changed = [], []
+    for name, source in dict(logged_tables()).get(plan.table, []) if plan.log else []:
+        feed = declared_feeds().get(name)
+        if feed is None or not FORMATS[feed.format].is_delivered:
+            continue
+        try:
+            found = listing(name)
+        except (UsageError, OSError) as error:
+            told.append(f"what lies in the folder of {name} cannot be listed, so changes may wait there: {error}")
+            continue
+        # where records tell their table, any file may hold one of this
+        new = [file.source_file for file in found.new if file.table in (None, source)]
+        changed += [
+            landing.changed_file(feed, file.source_file) for file in found.changed if file.table in (None, source)
+        ]
+        if new:
+            more = f" and {len(new) - 1:,} more" if len(new) > 1 else ""
+            told.append(
+                f"{printable(new[0])}{more} with changes lies in the landing folder and has not landed; "
+                "run: highwater build"
+            )
+    return told, changed
 
 
 def records_that_wait(spark, plan: Plan) -> int:
@@ -245,27 +352,35 @@ def landed_sources(spark, table: str) -> list[tuple[str, str]]:
 
 def _facts_of_log(spark, plan: Plan, end: str, shown: int) -> LogFacts:
     """Return what the log says of a position; shown: its newest batch that the table shows."""
+    accepted = "rejection_reason is null"
+    in_epoch = f"startswith(change_sequence_number, '{end.partition('/')[0]}/')"
     batches = spark.sql(
         f"""
         select
             log_batch,
-            max(change_sequence_number) as highest,
-            min(change_sequence_number) as first,
+            max(change_sequence_number) filter (where {accepted}) as highest,
+            min(change_sequence_number) filter (where {accepted}) as first,
             min(change_sequence_number) filter (where verdict = 'applied') as lowest,
             count_if(verdict = 'applied') as applied,
-            count_if(change_sequence_number >= '{end}0') as later,
-            count_if(change_sequence_number >= '{end}0' and change_type = 'truncate') as truncates
-        from {plan.log} where rejection_reason is null group by log_batch
+            count_if({accepted} and change_sequence_number >= '{end}0') as later,
+            count_if({accepted} and change_sequence_number >= '{end}0' and change_type = 'truncate') as truncates,
+            count_if({accepted} and {in_epoch} and {plan.is_baseline}) as of_baseline,
+            min(change_sequence_number) filter (where {accepted} and {in_epoch} and not {plan.is_baseline})
+                as first_change
+        from {plan.log} group by log_batch
         """
     ).collect()
     waiting = [batch for batch in batches if batch.applied and batch.log_batch > shown]
     return LogFacts(
-        applied=max((batch.highest for batch in batches if batch not in waiting), default=None),
+        newest=max((batch.log_batch for batch in batches), default=0),
+        applied=max((batch.highest for batch in batches if batch.highest and batch not in waiting), default=None),
         is_whole=not waiting,
         lowest=min((batch.lowest for batch in waiting), default=None),
-        first=min((batch.first for batch in batches), default=None),
+        first=min((batch.first for batch in batches if batch.first), default=None),
         later=sum(batch.later for batch in batches),
         truncates=sum(batch.truncates for batch in batches),
+        has_baseline=any(batch.of_baseline for batch in batches),
+        first_change=min((batch.first_change for batch in batches if batch.first_change), default=None),
     )
 
 

@@ -1,9 +1,9 @@
 """Tables against exports of their source: what is equal, what differs, and what could not be checked.
 
 A line of three: measure counts and finds the keys that differ, settle says which of them count, explain says what they
-look like and what repairs them. The SQL comes from the macros of `macros/reconcile`, by one call of dbt; the tests of
-tables use the same ones. Nothing is written but the results, which are appended to `<lake>/reconciliations`, so a build
-may run meanwhile.
+look like and what repairs them. Beside it against_log looks at the keys that the log has taken back. The SQL comes from
+the macros of `macros/reconcile`, by one call of dbt; the tests of tables use the same ones. Nothing is written but the
+results, which are appended to `<lake>/reconciliations`, so a build may run meanwhile.
 """
 
 import sys
@@ -19,8 +19,9 @@ from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import declared_feeds
 from highwater.catalog.models import models
 from highwater.landing import landing
+from highwater.reconcile.against_log import AgainstLog, compare_with_log
 from highwater.reconcile.explain import Explanation, explain
-from highwater.reconcile.export import flaws_of_records, rows_that_cannot_be_read, unreadable_in_words
+from highwater.reconcile.export import Doubts, flaws_of_records, rows_that_cannot_be_read, unreadable_in_words
 from highwater.reconcile.measure import Measurement, measure, scratch
 from highwater.reconcile.plan import Plan, Unplanned, plans
 from highwater.reconcile.results import RUN, append_results, results
@@ -33,6 +34,7 @@ from highwater.reconcile.verdict import (
     PASS,
     VERDICTS,
     Comparison,
+    Count,
     Reconciliation,
     verdict_of,
 )
@@ -95,8 +97,8 @@ def _of_table(table: str, planned: list[Plan | Unplanned]) -> list[Plan | Unplan
 
 
 def _listing(spark):
-    """Return what lists the new and the changed files of a feed, each feed once."""
-    return cache(lambda name: landing.new_and_changed(spark, declared_feeds()[name]))
+    """Return what tells what waits in the folder of a feed, each feed once."""
+    return cache(lambda name: landing.what_waits(spark, declared_feeds()[name]))
 
 
 def _compare_or_say_why(spark, plan: Plan | Unplanned, request: Request) -> Comparison:
@@ -133,7 +135,8 @@ def _compare(spark, plan: Plan, request: Request) -> Comparison:
         if not subject.is_comparable:
             return _without_rows(subject)
         found = compare_rows(spark, subject, request)
-        is_stable = found.measured.adds_up and (not found.settled.differences or _versions(spark, plan) == before)
+        differs = found.settled.differences or found.logged.differing
+        is_stable = found.measured.adds_up and (not differs or _versions(spark, plan) == before)
         if is_stable:
             break
     return _concluded(spark, subject, found, is_stable)
@@ -147,11 +150,13 @@ def _versions(spark, plan: Plan) -> list:
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured, settled and explained of one table."""
+    """What was measured, settled and explained of one table, and what its log says."""
 
     measured: Measurement
     settled: Settlement
+    doubts: Doubts
     explained: Explanation
+    logged: AgainstLog
 
 
 def compare_rows(spark, subject: Subject, request: Request) -> Found:
@@ -162,7 +167,9 @@ def compare_rows(spark, subject: Subject, request: Request) -> Found:
     with scratch() as new_folder:
         measured = measure(spark, subject, new_folder)
         settled = settle(spark, subject, measured, request.run)
-        return Found(measured, settled, explain(spark, subject, measured, settled, request.with_repairs))
+        doubts = _doubts(spark, subject, measured, settled)
+        explained = explain(spark, subject, measured, settled, doubts, request.with_repairs)
+        return Found(measured, settled, doubts, explained, compare_with_log(spark, subject, request.with_repairs))
 
 
 def _without_rows(subject: Subject) -> Comparison:
@@ -170,7 +177,7 @@ def _without_rows(subject: Subject) -> Comparison:
     return Comparison(
         table=subject.plan.table,
         not_checked=subject.not_checked,
-        notes=subject.window.notes,
+        notes=subject.notes,
         export=subject.plan.export,
         export_file=subject.export.file,
         export_parts=subject.export.parts,
@@ -187,41 +194,68 @@ def _without_rows(subject: Subject) -> Comparison:
 
 def _concluded(spark, subject: Subject, found: Found, is_stable: bool) -> Comparison:
     """Return what was found of a table, with its verdict."""
-    unreadable = _unreadable(spark, subject, found)
-    flaws = _flaws(spark, subject, found)
-    words = [] if is_stable else [CHANGED]
-    not_checked = subject.not_checked + found.settled.not_checked + words + unreadable_in_words(unreadable) + flaws
-    may_be_late = subject.may_be_late or bool(flaws) or not is_stable
+    doubts, settled, logged = found.doubts, found.settled, found.logged
+    not_checked = subject.not_checked + settled.not_checked + ([] if is_stable else [CHANGED])
+    not_checked += unreadable_in_words(doubts.unreadable) + doubts.flaws
+    not_checked += subject.lake.lag.doubts if settled.differences else []
+    not_checked += _nothing_compared(subject, settled)
+    may_be_late = subject.may_be_late or bool(doubts.flaws) or not is_stable
+    counts = settled.counts | logged.counts
     return replace(
         _without_rows(subject),
-        verdict=verdict_of(found.settled.counts, not_checked, may_be_late, sum(unreadable.values())),
-        not_checked=not_checked,
-        notes=subject.window.notes + found.settled.notes,
+        verdict=verdict_of(counts, not_checked, may_be_late, sum(doubts.unreadable.values()), is_stable),
+        not_checked=list(dict.fromkeys(not_checked)),
+        notes=subject.notes + settled.notes + logged.notes,
+        compared_with=_compared_with(subject, found),
         lake_rows=found.measured.lake_rows,
         export_rows=found.measured.export_rows,
-        counts=found.settled.counts,
+        counts=counts,
         columns=found.explained.columns,
-        samples=found.explained.samples,
+        samples=found.explained.samples + logged.samples,
         causes=found.explained.causes,
         queries=found.explained.queries,
-        repairs=found.explained.repairs,
+        repairs=found.explained.repairs + logged.repairs,
     )
 
 
-def _unreadable(spark, subject: Subject, found: Found) -> dict[str, int]:
-    """Return how many rows of the export could not be read, by reason; where all were compared none is looked for."""
-    if not subject.plan.raw or (_has_all_records(subject, found) and not subject.plan.where):
-        return {}
-    return rows_that_cannot_be_read(spark, subject.plan)
-
-
-def _flaws(spark, subject: Subject, found: Found) -> list[str]:
-    """Return why an export that differs may be no whole one; of one that is equal nothing is looked for."""
-    if not subject.plan.raw or not subject.plan.log:
+def _nothing_compared(subject: Subject, settled: Settlement) -> list[str]:
+    """Return why no row of the lake has met one of the export, where no difference says so."""
+    in_flight = settled.counts.get("in_flight", Count())
+    if settled.differences or settled.keys("equal", "stale") or in_flight.export_rows:
         return []
-    is_equal = not found.settled.differences and _has_all_records(subject, found)
-    return [] if is_equal else flaws_of_records(spark, subject.plan, subject.export)
+    if in_flight.keys:
+        return [
+            f"no row was compared with the export: it has none of {in_flight.keys:,} that changed while it was taken; "
+            "take one between closer positions"
+        ]
+    if not subject.window.sequences:
+        return ["no row was compared: both sides are empty, and no position says whether they should be"]
+    return []
 
 
-def _has_all_records(subject: Subject, found: Found) -> bool:
-    return subject.export.records == found.measured.export_rows
+def _compared_with(subject: Subject, found: Found) -> str:
+    """Return how many rows were compared with the export, and how many keys with the log."""
+    counts, since = found.settled.counts, subject.lake.changes_since
+    in_flight, keys = counts.get("in_flight", Count()), found.logged.keys
+    of_export = sum(count.export_rows for count in counts.values())
+    words = f"compared: {of_export:,} row{'s'[: of_export != 1]} of the export"
+    if since and since.keys is None:
+        words += (
+            "; the table has been truncated since, so all of them with the log as of the position, and the table as it "
+            f"is now, {keys:,} key{'s'[: keys != 1]}, with the log alone"
+        )
+    elif since:
+        words += (
+            f"; {keys:,} key{'s'[: keys != 1]} {'has' if keys == 1 else 'have'} changed since: what the log had of "
+            "them then with the export, what the table has of them now with the log alone"
+        )
+    alone = in_flight.keys - in_flight.export_rows if subject.window.sequences else 0
+    return f"{words}; {alone:,} that changed while it was taken with the log alone" if alone else words
+
+
+def _doubts(spark, subject: Subject, measured: Measurement, settled: Settlement) -> Doubts:
+    """Return what of the export cannot be read; of one that is equal, with all of its rows, nothing is looked for."""
+    plan, has_all = subject.plan, subject.export.records == measured.export_rows
+    unreadable = rows_that_cannot_be_read(spark, plan) if plan.raw and (plan.where or not has_all) else {}
+    may_be_cut = plan.raw and plan.log and (settled.differences or not has_all)
+    return Doubts(unreadable, flaws_of_records(spark, plan, subject.export) if may_be_cut else [])

@@ -7,7 +7,10 @@ from highwater.catalog.feeds import declared_feeds
 from highwater.databases.database import quoted as quoted_in_postgres
 from highwater.databases.database import text_in_postgres
 from highwater.databases.extract import names_of
+from highwater.reconcile.export import Doubts
+from highwater.reconcile.measure import DIFFERENCES
 from highwater.reconcile.plan import Plan
+from highwater.reconcile.subject import Subject
 from highwater.spark.spark import quoted
 
 # keys that one statement names
@@ -26,15 +29,28 @@ class Repair:
     run: list[str]
 
 
-def repairs(spark, plan: Plan, differences: str, stale: str | None, end: str | None) -> list[Repair]:
-    """Return what repairs each class of differences.
+def repairs(spark, subject: Subject, doubts: Doubts) -> list[Repair]:
+    """Return what repairs each class of differences; nothing is repaired at the source that may be on its way.
 
     Arguments:
-        differences: view of the keys that differ. stale: select of the keys whose newest change was rejected.
-        end: the sequence compared as of; None: now.
+        doubts: what of the export cannot be read.
     """
-    classes = _classes(spark, plan, differences, stale, end)
-    return [Repair(verdict, keys, *_ways(spark, plan, verdict, by)) for verdict, by, keys in classes]
+    classes = _classes(spark, subject.plan, DIFFERENCES, subject.stale, subject.window.end)
+    return [Repair(verdict, keys, *_way(spark, subject, doubts, verdict, by)) for verdict, by, keys in classes]
+
+
+def _way(spark, subject: Subject, doubts: Doubts, verdict: str, mended_by: str) -> tuple[str, list[str]]:
+    """Return why something repairs a class of differences, and what is to be run; nothing, while it is waited for."""
+    lag, table = subject.lake.lag, subject.plan.table
+    if subject.export.doubts or doubts.flaws or (verdict == "extra_in_lake" and doubts.unreadable):
+        return "the export cannot be read as a whole", ["take the export again, as `not checked` says"]
+    if subject.waiting:
+        return "another export may have to be compared", ["do first what `not checked` says"]
+    if lag.awaits and lag.next_step and mended_by != "export":
+        return lag.awaits, [*lag.next_step, f"highwater reconcile {table}"]
+    if lag.awaits and mended_by in ("source", "unknown"):
+        return lag.awaits, []
+    return _ways(spark, subject.plan, verdict, mended_by)
 
 
 def _classes(spark, plan: Plan, differences: str, stale: str | None, end: str | None) -> list:

@@ -185,7 +185,8 @@ def _set_new_differences_apart(spark, subject: Subject, run: str) -> InFlight:
     spark.sql(_with_verdict_of(subject.plan, persistent)).createOrReplaceTempView(DIFFERENCES)
     _remember(spark, subject, run, now)
     cleared = len({key for key, _ in before.differences} - {key for key, _ in now})
-    return InFlight(_cleared_in_words(cleared), _open_in_words(len(now) - len(persistent)))
+    waits = subject.lake.lag.next_step
+    return InFlight(_cleared_in_words(cleared), _open_in_words(len(now) - len(persistent), waits))
 
 
 def _hashes_of_differences(spark, plan: Plan) -> set[tuple[int, int]]:
@@ -239,10 +240,10 @@ def _cleared_in_words(cleared: int) -> list[str]:
     return [f"{cleared:,} that differed in the run before {are} equal now"] if cleared else []
 
 
-def _open_in_words(differences: int) -> list[str]:
+def _open_in_words(differences: int, next_step: list[str]) -> list[str]:
     if not differences:
         return []
-    return [
-        f"{differences:,} differences may be in flight, for the export has no position that can be "
-        "compared; land and build what has come since, and run it again"
-    ]
+    words = f"{differences:,} differences may be in flight, for the export has no position that can be compared; "
+    if next_step:
+        return [f"{words}run: {' && '.join(next_step)}, and compare once more"]
+    return [f"{words}what is still there when something has come into the table is a fault then"]

@@ -1,7 +1,7 @@
 """What one comparison compares: an export, and the rows of the lake as of its position."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from highwater.reconcile.export import Export, exports_that_wait, newest_export
 from highwater.reconcile.plan import Plan
@@ -15,7 +15,7 @@ class Request:
 
     Attributes:
         run: its time. as_of: position of the source to compare as of; None: those that the exports carry.
-        with_repairs: say what repairs each difference. listing: returns the new and the changed files of a feed.
+        with_repairs: say what repairs each difference. listing: returns what waits in the folder of a feed.
     """
 
     run: str
@@ -55,12 +55,19 @@ class Subject:
     @property
     def not_checked(self) -> list[str]:
         """Why the comparison says nothing of some rows, columns or changes."""
-        return self.plan.left_out + self.export.flaws + self.waiting + self.lake.not_checked
+        export = self.export.flaws + self.export.doubts + self.waiting
+        return self.plan.left_out + export + self.lake.not_checked + self.lake.lag.not_checked
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be said of both sides."""
+        return self.export.notes + self.window.notes
 
     @property
     def may_be_late(self) -> bool:
         """Whether what differs may be of an export or a lake that is not whole yet."""
-        return bool(self.lake.not_checked or self.waiting) or self.export.is_empty
+        lag = self.lake.lag
+        return bool(lag.not_checked or lag.doubts or self.waiting or self.export.doubts) or self.export.is_empty
 
 
 def subject_of(spark, plan: Plan, request: Request) -> Subject:
@@ -74,7 +81,10 @@ def subject_of(spark, plan: Plan, request: Request) -> Subject:
         nothing = Export(flaws=[f"no export has landed in {plan.raw} yet"])
         return Subject(plan, nothing, waiting, Window(), LakeRows(), None)
     window = window_of(spark, plan, export.position, request.as_of)
-    lake = rows_of_lake(spark, plan, window)
+    if window.flaw:
+        words = f"{window.flaw}. Write the lower one first ({export.entry}), and run: highwater build"
+        return Subject(plan, replace(export, flaws=[*export.flaws, words]), waiting, window, LakeRows(), None)
+    lake = rows_of_lake(spark, plan, window, request.listing)
     return Subject(plan, export, waiting, window, lake, _stale_keys(spark, plan, window) if lake.relation else None)
 
 

@@ -13,6 +13,7 @@ VERDICTS = (
     "duplicate_in_export",
     "in_flight",
     "stale",
+    "differs_from_log",
 )
 
 
@@ -63,7 +64,8 @@ class Sample:
     """One key that differs, for people: texts, long ones cut, sensitive ones masked.
 
     Attributes:
-        columns: that differ. lake, export: values by column; None: the row is not there.
+        columns: that differ. lake, export: values by column; None: the row is not there. other: the other side than the
+            lake, which is the log where the row is of a key that changed behind the position of the export.
     """
 
     verdict: str
@@ -73,6 +75,7 @@ class Sample:
     columns: list[str]
     lake: dict | None
     export: dict | None
+    other: str = "export"
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Comparison(Counted):
         export_file: the file of the export, or the folder that its parts are in. export_parts: each with its SHA-256.
         position: of the export, as it was declared. sequence: the same as a change_sequence_number.
         taken_at: of the export, as declared, or when its file was last changed; UTC. age: at the run, in words.
-        compared: which rows of the lake were compared.
+        compared: which rows of the lake were compared. compared_with: how many rows were compared with the export, and
+            how many keys with the log alone, in words.
         counts: by verdict of rows, the keys and the rows of both sides; they add up to lake_rows and export_rows.
         columns: by name, the values that differ: both there, NULL in the export, NULL in the lake; and the rows that a
             declared rule made equal.
@@ -117,6 +121,7 @@ class Comparison(Counted):
     position: str | None = None
     sequence: str | None = None
     compared: str | None = None
+    compared_with: str | None = None
     lake_rows: int | None = None
     export_rows: int | None = None
     counts: dict[str, Count] = field(default_factory=dict)
@@ -156,7 +161,9 @@ class Reconciliation:
         return f"{self.verdict}: {tables}, {', '.join(counts)}; {self.run[:19]} UTC"
 
 
-def verdict_of(counts: dict[str, Count], not_checked: list[str], may_be_late: bool, unreadable: int) -> str:
+def verdict_of(
+    counts: dict[str, Count], not_checked: list[str], may_be_late: bool, unreadable: int, is_stable: bool = True
+) -> str:
     """Return the verdict of one table.
 
     Arguments:
@@ -164,10 +171,14 @@ def verdict_of(counts: dict[str, Count], not_checked: list[str], may_be_late: bo
         may_be_late: the lake has not applied all changes up to the position of the export, or changed meanwhile, or
             another export waits to be compared in the place of this one, or this one is not whole.
         unreadable: rows of the export that could not be read; as many rows of the lake may be theirs.
+        is_stable: the table did not change while it was compared. Then a key that is not as the log says is a fault,
+            whatever is on its way.
     Returns: PASS, FAIL or INCONCLUSIVE.
     Example: `verdict_of({"equal": Count(3, 3, 3)}, [], False, 0)` is PASS.
     """
     differences = differences_of(counts)
+    if is_stable and keys_of(counts, "differs_from_log"):
+        return FAIL
     unexplained = differences - min(unreadable, keys_of(counts, "extra_in_lake"))
     if unexplained and not may_be_late:
         return FAIL

@@ -20,6 +20,7 @@ LAYERS = {"_changes": "log", "_merged": "base", "": "view", "_history": "history
 SECONDS_OF_SILENCE_IN_A_LOG = 30
 WARNINGS_OF_DBT = {"RunResultWarning", "RunResultWarningMessage"}
 OF_A_LIST = re.compile(r"is_empty_(\w+?)_")
+OF_EXPORT = re.compile(r"is_empty_stg_\w+?__(\w+?)_")
 OF_FIELDS = re.compile(r"has_declared_fields_stg_(\w+?)__(\w+?)_changes_")
 QUERY_OF = 'See: highwater query "select * from {}"'
 # the lists that every project has, and what stands in them
@@ -155,6 +156,11 @@ def what_a_test_found(test: str, failures: int) -> str | None:
     """
     if (listed := OF_A_LIST.fullmatch(test)) and listed[1] in FOUND_IN:
         return f"{listed[1]} has {_counted(failures, 'row')}, {FOUND_IN[listed[1]]}. {QUERY_OF.format(listed[1])}"
+    if export := OF_EXPORT.fullmatch(test):
+        return (
+            f"{_counted(failures, 'row')} of the newest export of {export[1]} cannot be read, which is no fault of the "
+            f"table. To know why: highwater reconcile {export[1]}"
+        )
     if fields := OF_FIELDS.search(test):
         feed, table = fields.groups()
         return (

@@ -65,13 +65,14 @@ test_of_export.__test__ = False
 class Fleet:
     """A table whose source the test plays: it writes, is delivered, and is exported at any moment."""
 
-    def __init__(self, workshop):
+    def __init__(self, workshop, system: str = "fleet", table: str = TABLE):
         self.workshop, self.number, self.rows, self.exports = workshop, 0, {}, 0
+        self.table, self.feed, self.export_feed = table, f"datastream_{system}", f"exports_{system}"
         workshop.add_table(
-            "datastream_fleet.vessels", "ID:bigint", "NAME:string,WEIGHT:decimal(12,2),SEEN:timestamp,NOTE:string"
+            f"{self.feed}.{table}", "ID:bigint", "NAME:string,WEIGHT:decimal(12,2),SEEN:timestamp,NOTE:string"
         )
-        settings = {"role": "export", "positions": "datastream_fleet"}
-        workshop.add_table(EXPORT, None, None, "csv", settings)
+        settings = {"role": "export", "positions": self.feed}
+        workshop.add_table(f"{self.export_feed}.{table}", None, None, "csv", settings)
 
     @property
     def position(self) -> str:
@@ -91,33 +92,42 @@ class Fleet:
         return records
 
     def deliver(self, records):
-        self.workshop.deliver("datastream_fleet.vessels", f"{self.number:04}.json", records)
+        self.workshop.deliver(f"{self.feed}.{self.table}", f"{self.number:04}.json", records)
 
     def export(self, position=None, rows=None, more: str = ""):
         """Export what the source holds now."""
         self.exports += 1
-        self.deliver_export(f"vessels-{self.exports:03}.csv", position, rows, more)
-        self.workshop.land("exports_fleet")
+        self.deliver_export(f"{self.table}-{self.exports:03}.csv", position, rows, more)
+        self.workshop.land(self.export_feed)
 
     def deliver_export(self, name: str, position=None, rows=None, more: str = "", **declared):
         """Put an export into its folder, a part of one into the folder that its name begins with."""
+        text = self.text_of_export(rows) + more
+        self.workshop.deliver(f"{self.export_feed}.{self.table}", name, text, root=self.workshop.exports)
+        self.declare(name.split("/")[0], position or self.position, **declared)
+
+    def text_of_export(self, rows=None, names=NAMES) -> str:
+        """Return these rows as an export, or those that the source has."""
         cells = [
-            ",".join("" if value is None else f'"{value}"' for value in (row[name] for name in NAMES))
+            ",".join("" if value is None else f'"{value}"' for value in (row.get(name) for name in names))
             for _, row in sorted((rows if rows is not None else self.rows).items())
         ]
-        text = "".join(f"{line}\r\n" for line in [",".join(NAMES), *cells]) + more
-        self.workshop.deliver(EXPORT, name, text, root=self.workshop.exports)
-        path = self.workshop.exports / "exports_fleet/vessels/_exports.yml"
+        return "".join(f"{line}\r\n" for line in [",".join(names), *cells])
+
+    def declare(self, name: str, position, **declared):
+        """Write the entry of an export into its `_exports.yml`."""
+        path = self.workshop.exports / self.export_feed / self.table / "_exports.yml"
         entries = yaml.safe_load(path.read_text()) if path.exists() else {}
-        entries[name.split("/")[0]] = {"position": position or self.position, **declared}
+        entries[name] = {"position": position, **declared}
         path.write_text(yaml.safe_dump(entries))
 
     def build(self):
-        self.workshop.land("datastream_fleet", "exports_fleet")
-        self.workshop.build(f"+{TABLE}", f"stg_exports_fleet__{TABLE}", command="run")
+        self.workshop.land(self.feed, self.export_feed)
+        self.workshop.build(f"+{self.table}", f"stg_{self.export_feed}__{self.table}", command="run")
 
-    def reconcile(self, as_of=None):
-        (found,) = reconciliation.reconcile(self.workshop.spark, (TABLE,), as_of).comparisons
+    def reconcile(self, as_of=None, with_repairs=False):
+        run = reconciliation.reconcile(self.workshop.spark, (self.table,), as_of, with_repairs)
+        (found,) = run.comparisons
         sides = {
             side: sum(getattr(counts, f"{side}_rows") for counts in found.counts.values())
             for side in ("lake", "export")
@@ -128,7 +138,7 @@ class Fleet:
     @contextmanager
     def broken(self, *statements: str):
         """Break the merged table, and put it back."""
-        spark, table = self.workshop.spark, f"lake.{TABLE}_merged"
+        spark, table = self.workshop.spark, f"lake.{self.table}_merged"
         version = self.workshop.version(table)
         for statement in statements:
             spark.sql(statement.format(table=table))

@@ -88,6 +88,7 @@ def test_what_went_wrong_is_counted_and_what_is_warned_of_is_told(build, capsys)
     "test, told",
     [
         ("is_empty_rejected_changes_", "rejected_changes has 3 rows, a rejected record each, with why and what to do."),
+        ("is_empty_stg_exports_shop__orders_", "3 rows of the newest export of orders cannot be read"),
         ("is_empty_unassigned_records_", 'See: highwater query "select * from unassigned_records"'),
         (
             "highwater_has_declared_fields_stg_shop__orders_changes_orders__shop__orders",

@@ -4,7 +4,7 @@
         {{ return("select 'nothing has arrived'") }}
     {%- endif -%}
     {%- set there = adapter.get_columns_in_relation(target_relation) -%}
-    {%- set written = highwater._columns_of_log(there) -%}
+    {%- set written = highwater._columns_to_fill(there) -%}
     {%- set columns = written | map(attribute='quoted') | join(', ') -%}
     insert into table {{ target_relation }}{{ ' (' ~ columns ~ ')' if written | length < there | length }}
     {%- if highwater.writes_in_one_statement() %}
@@ -16,7 +16,7 @@
     {%- endif %}
 {% endmacro %}
 
-{%- macro _columns_of_log(there) -%}
+{%- macro _columns_to_fill(there) -%}
     {#- A log keeps a column that is not declared any more. -#}
     {%- if model.fqn[1] != 'changes' or not model.name.endswith('_changes') -%}
         {{ return(there) }}

@@ -35,7 +35,7 @@ def wheel_of(folder: Path, version: str, change=lambda folder: None) -> Path:
         else:
             shutil.copy(PROJECT / name, folder / name)
     settings = folder / "pyproject.toml"
-    settings.write_text(settings.read_text().replace('\nversion = "0.6.0"\n', f'\nversion = "{version}"\n'))
+    settings.write_text(settings.read_text().replace('\nversion = "0.7.0"\n', f'\nversion = "{version}"\n'))
     change(folder)
     pip("wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", folder / "dist", folder)
     (wheel,) = (folder / "dist").glob(f"highwater-{version}-*.whl")
@@ -110,7 +110,7 @@ def declared(table: str):
 def shop(tmp_path_factory):
     """A project with a table of each family of formats, built by the wheel."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = environment_with(folder / "first", wheel_of(folder / "of_first", "0.6.0"))
+    command = environment_with(folder / "first", wheel_of(folder / "of_first", "0.7.0"))
     shop = Shop(folder, command)
     shop.run("init", "shop")
     shop.folder = folder / "shop"
@@ -190,10 +190,10 @@ def test_a_newer_wheel_brings_its_macros(shop, tmp_path):
     before = shop.rows()
     older, link = shop.command, shop.folder / "dbt_packages/highwater"
     was = os.readlink(link)
-    shop.command = environment_with(tmp_path / "newer", wheel_of(tmp_path / "of_newer", "0.6.1", changed))
+    shop.command = environment_with(tmp_path / "newer", wheel_of(tmp_path / "of_newer", "0.7.1", changed))
     try:
-        assert "0.6.1" in shop.run("--version")
-        assert "was by highwater 0.6.0, and this is 0.6.1; everything is built once" in shop.run("build")
+        assert "0.7.1" in shop.run("--version")
+        assert "was by highwater 0.7.0, and this is 0.7.1; everything is built once" in shop.run("build")
         assert os.readlink(link) != was
         assert NEWER in (shop.folder / "target/compiled/shop/models/marts/user1/customers.sql").read_text()
         assert before == shop.rows() != []

@@ -7,7 +7,7 @@
     {%- set second = "split_part(" ~ text ~ ", ' ', 2)" -%}
     {%- if format.startswith('datastream') and order == 'change_sequence_number' -%}
         {%- set sequence = highwater.sortable_sequence([{'text': text, 'base': 'hex', 'at_most': 4}]) -%}
-    {%- elif format == 'debezium-json' and order == 'kafka' -%}
+    {%- elif format in ['debezium-json', 'debezium-avro', 'debezium-parquet'] and order == 'kafka' -%}
         {#- offsets of one partition say nothing of the others -#}
         {%- set sequence = 'cast(null as string)' -%}
     {%- elif order == 'mysql_sort_keys' or connector in ['mysql', 'mariadb'] or format == 'arcion-csv' -%}

@@ -3,7 +3,9 @@
 {%- set format = highwater.feed_setting(feed, 'format') -%}
 {%- set log = adapter.get_relation(model.database, model.schema, entity ~ '_changes') if execute -%}
 {#- a record's own schema counts, whatever is declared; that the two differ should be known -#}
-{%- set units = highwater.entity_columns(entity) | selectattr('unit', 'in', ['millis', 'micros', 'nanos']) | list if format == 'debezium-json' else [] -%}
+{%- set has_units = (format or '').startswith('debezium-') -%}
+{%- set with_unit = highwater.entity_columns(entity) | selectattr('unit', 'in', ['millis', 'micros', 'nanos']) -%}
+{%- set units = with_unit | list if has_units else [] -%}
 {%- set said = {'millis': ['io.debezium.time.Timestamp', 'org.apache.kafka.connect.data.Timestamp'],
     'micros': ['io.debezium.time.MicroTimestamp'], 'nanos': ['io.debezium.time.NanoTimestamp']} -%}
 {%- set query = "select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'" -%}

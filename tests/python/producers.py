@@ -15,6 +15,7 @@ from decimal import Decimal
 import fastavro
 import pyarrow
 import pyarrow.parquet
+from connect_files import avro_file, parquet_file, struct_of_connect
 
 LONG_AGO = 1620787053900  # milliseconds
 
@@ -463,14 +464,14 @@ class Debezium(Producer):
         log, offset = log_and_offset(position)
         return {"ts_ms": LONG_AGO, "server_id": 1, "file": f"mysql-bin.{log:06}", "pos": offset, "row": 0}
 
-    def record(self, picks, step, position, place):
+    def envelope(self, picks, step, position) -> dict:
         change, operation = step.change, self.operation(step)
         before = None
         if operation == "d" or step.kind == "move" or (operation == "u" and picks.random() < 0.5):
             before = self.image(picks, change.old, change, unscaled)
             if picks.random() < 0.5:
                 before |= {"v": None, "n": None}
-        envelope = {
+        return {
             "before": before,
             "after": None if operation == "d" else self.image(picks, change.new, change, unscaled),
             "source": {
@@ -483,8 +484,39 @@ class Debezium(Producer):
             "op": operation,
             "ts_ms": LONG_AGO,
         }
+
+    def record(self, picks, step, position, place):
+        envelope = self.envelope(picks, step, position)
         document = json_text(picks, picks.choice([envelope, {"schema": {"type": "struct"}, "payload": envelope}]))
-        return document + b"\nnull" if operation == "d" and picks.random() < 0.5 else document  # a tombstone
+        return document + b"\nnull" if envelope["op"] == "d" and picks.random() < 0.5 else document  # a tombstone
+
+
+class DebeziumInFiles(Debezium):
+    """The envelope as sinks of Kafka Connect write it into Avro and Parquet."""
+
+    ROW = struct_of_connect(
+        history="int32", k="string", v="string", n=("bytes", "org.apache.kafka.connect.data.Decimal", {"scale": "4"})
+    )
+    SOURCE = struct_of_connect(
+        connector="string", name="string", snapshot="string", table="string", ts_ms="int64", server_id="int64",
+        file="string", pos="int64", row="int32",
+    )  # fmt: skip
+    SCHEMA = struct_of_connect(before=ROW, after=ROW, source=SOURCE, op="string", ts_ms="int64")
+
+    def __init__(self, name, format, file_of_connect):
+        super().__init__(name, format)
+        self.suffix, self.file_of_connect = format.rpartition("-")[2], file_of_connect
+
+    def image(self, picks, row, change, number):
+        values = super().image(picks, row, change, number)
+        word = base64.b64encode(UNAVAILABLE.encode()).decode()
+        return {name: word if (name, value) == ("n", UNAVAILABLE) else value for name, value in values.items()}
+
+    def record(self, picks, step, position, place):
+        return self.envelope(picks, step, position)
+
+    def file(self, records):
+        return self.file_of_connect(self.SCHEMA, records)
 
 
 class DebeziumFlattened(Debezium):
@@ -567,6 +599,8 @@ PRODUCERS = [
     DatastreamAvro("datastream_avro", "datastream-avro"),
     Debezium("debezium", "debezium-json"),  # the first of its table: its declaration tells of truncates too
     DebeziumFlattened("debezium_flattened", "debezium-json"),
+    DebeziumInFiles("debezium_avro", "debezium-avro", avro_file),
+    DebeziumInFiles("debezium_parquet", "debezium-parquet", parquet_file),
     ArcionJson(),
     ArcionCsv(),
     Dms("dms_csv", "dms-csv"),

@@ -1,6 +1,8 @@
 {%- macro clock_of_record(feed) -%}
     {%- set fields = {
         'debezium-json': 'ts_ms',
+        'debezium-avro': 'ts_ms',
+        'debezium-parquet': 'ts_ms',
         'datastream-json': 'source_timestamp',
         'datastream-gcs-json': 'source_timestamp',
         'datastream-avro': 'source_timestamp',
@@ -12,7 +14,7 @@
     {%- set field = 'commit_time' if format in ('dms-csv', 'dms-parquet') and highwater.feed_setting(feed, 'timestamp_column') else fields.get(format) -%}
     {%- if highwater.feed_setting(feed, 'role', 'changes') != 'changes' or not field -%}
         {{ return(none) }}
-    {%- elif format in ('debezium-json', 'datastream-json', 'arcion-json', 'arcion-csv') -%}
+    {%- elif field == 'ts_ms' or format in ('datastream-json', 'arcion-json', 'arcion-csv') -%}
         {{ return('timestamp_millis(try_cast(metadata.' ~ field ~ ' as bigint))') }}
     {%- endif -%}
     {{ return('try_cast(metadata.' ~ field ~ ' as timestamp)') }}

@@ -7,7 +7,7 @@ array_except(json_object_keys({{ document }}), array('datastream_metadata'))
 json_object_keys(get_json_object({{ document }}, '$.payload'))
     {%- elif format in ('arcion-json', 'changelog') -%}
 json_object_keys(get_json_object({{ document }}, '$.after'))
-    {%- elif format == 'debezium-json' and highwater.feed_setting(feed, 'form') == 'flattened' -%}
+    {%- elif (format or '').startswith('debezium-') and highwater.feed_setting(feed, 'form') == 'flattened' -%}
 filter(
     json_object_keys(if(
         size(array_except(json_object_keys({{ document }}), array('schema', 'payload'))) = 0,
@@ -20,7 +20,7 @@ filter(
     {#- where nothing is before the names of metadata, they are known by their names -#}
     {%- if prefix == '' %} and field not in ({{ highwater.quoted_texts(highwater.debezium_metadata_fields()) }}){% endif %}
 )
-    {%- elif format == 'debezium-json' -%}
+    {%- elif (format or '').startswith('debezium-') -%}
 json_object_keys(coalesce(
     get_json_object({{ document }}, '$.after'), get_json_object({{ document }}, '$.payload.after')
 ))

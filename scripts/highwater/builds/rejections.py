@@ -12,7 +12,7 @@ from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, settings_of
 from highwater.catalog.feeds import Feed, declared_feeds, sql_text
 from highwater.catalog.tables import Trouble, by_itself, named, of_each
-from highwater.formats.formats import CHOICES
+from highwater.formats.formats import CHOICES, DEBEZIUM
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, in_shell, printable
 from highwater.spark.spark import quoted
@@ -273,7 +273,7 @@ def troubles_of_connectors(rejected: Iterable[Rejected]) -> list[str]:
 
 def _has_connector(feed: Feed) -> bool:
     """Return whether the connector of a feed says how its records are ordered."""
-    return feed.format == "debezium-json" and feed.settings.get("order") != "kafka"
+    return feed.format in DEBEZIUM and feed.settings.get("order") != "kafka"
 
 
 def _other_setting(connector: str) -> str:
@@ -317,7 +317,7 @@ def _wider(groups: list, format: str) -> tuple[str, str | None]:
     declared = groups[0].declared
     digits, scale = (max(group[name] for group in groups) for name in ("digits", "scale"))
     if all(group.is_number for group in groups):
-        if declared in WITH_UNIT and not scale and format == "debezium-json":
+        if declared in WITH_UNIT and not scale and format in DEBEZIUM:
             return "whole numbers", None
         old = DECIMAL.fullmatch(declared)
         if old:

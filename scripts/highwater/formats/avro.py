@@ -180,34 +180,34 @@ def _told(record: dict) -> tuple[bytes, str | None]:
     try:
         return _document(record), None
     except orjson.JSONEncodeError as error:
-        found = _not_text(record)
+        found = not_text(record)
         if found is None:
             return b"{}", f"malformed_record: {error}"
     place, value = found
-    return _document(_as_text(record)), f"not_utf8: field {place!r}: 0x{value.hex()} is no text in UTF-8"
+    return _document(as_text(record)), f"not_utf8: field {place!r}: 0x{value.hex()} is no text in UTF-8"
 
 
 def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _not_text(value, place: str = "") -> tuple[str, bytes] | None:
+def not_text(value, place: str = "") -> tuple[str, bytes] | None:
     """Return the place and the bytes of a text in a decoded value that is none."""
-    if isinstance(value, str) and not value.isascii() and _as_text(value) != value:
+    if isinstance(value, str) and not value.isascii() and as_text(value) != value:
         return place, _bytes(value)
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, item in inner:
         where = f"{place}.{name}" if place else str(name)
-        if found := _not_text(name, where) or _not_text(item, where):
+        if found := not_text(name, where) or not_text(item, where):
             return found
     return None
 
 
-def _as_text(value):
+def as_text(value):
     """Return a decoded value with what is no text replaced."""
     if isinstance(value, dict):
-        return {_as_text(name): _as_text(item) for name, item in value.items()}
+        return {as_text(name): as_text(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_as_text(item) for item in value]
+        return [as_text(item) for item in value]
     is_text = isinstance(value, str) and not value.isascii()
     return _bytes(value).decode(errors="replace") if is_text else value

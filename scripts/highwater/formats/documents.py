@@ -14,7 +14,7 @@ import pyarrow
 
 from highwater.formats import debezium, records
 from highwater.formats.debezium import row_of_connect
-from highwater.formats.formats import ReadOptions
+from highwater.formats.formats import DEBEZIUM, ReadOptions
 from highwater.formats.records import RECORDS, TableNames, record_batch, too_long
 
 TOKEN = re.compile(rb'"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*("?)|[{}]|\n\{')
@@ -250,7 +250,7 @@ NAMED_TABLE = {
     "arcion-json": _arcion,
     "datastream-avro": _datastream,
     "datastream-gcs-json": _datastream,
-    "debezium-json": _debezium,
+    **dict.fromkeys(DEBEZIUM, _debezium),
 }
 
 
@@ -258,7 +258,7 @@ IS_RECORD: dict[str, Callable[[dict], bool]] = {
     "arcion-json": lambda document: "tableName" in document or "opType" in document,
     "datastream-gcs-json": lambda document: "payload" in document or "source_metadata" in document,
     "datastream-json": lambda document: "datastream_metadata" in document,
-    "debezium-json": debezium.is_record,
+    **dict.fromkeys(DEBEZIUM, debezium.is_record),
 }
 # where records have other forms too, what makes a document one that is read as it stands
 IS_PLAIN = {"debezium-json": debezium.is_plain}
@@ -271,7 +271,7 @@ class Unwrapping:
     """
 
     def __init__(self, format: str, field: str | None):
-        self._has_its_fields, self._is_debezium = IS_RECORD[format], format == "debezium-json"
+        self._has_its_fields, self._is_debezium = IS_RECORD[format], format in DEBEZIUM
         self._field, self._is_declared = field or "value", bool(field)
 
     def is_record(self, said) -> bool:

@@ -135,6 +135,19 @@ _DEBEZIUM = frozenset(
     ("connector", "order", "form", "prefix", "binary", "decimals", "times", "infinity", "unavailable_value")
 )
 _OF_FILES = {"needed": ("order",), "choices": {"order": SORT_KEYS}}
+# one producer's records in three kinds of file; behind their readers they are the same documents
+DEBEZIUM = ("debezium-json", "debezium-avro", "debezium-parquet")
+_OF_DEBEZIUM = Format(
+    layouts=_OF_RECORDS,
+    settings=_JSON | _MIXED | _DEBEZIUM,
+    needed=("connector",),
+    choices={"order": ("kafka",)},
+    # Kafka's offsets are an order whatever wrote the records
+    instead={"connector": ("order", "kafka")},
+    macro="debezium_changes",
+    partial_images=True,
+    truncates=True,
+)
 
 FORMATS = {
     "datastream-json": Format(settings=_JSON | {"order"}, macro="datastream_changes"),
@@ -178,17 +191,7 @@ FORMATS = {
     "datastream-avro": Format(
         layouts=_OF_RECORDS, settings=_ORDERED | _MIXED | {"order"}, macro="datastream_file_changes", **_OF_FILES
     ),
-    "debezium-json": Format(
-        layouts=_OF_RECORDS,
-        settings=_JSON | _MIXED | _DEBEZIUM,
-        needed=("connector",),
-        choices={"order": ("kafka",)},
-        # Kafka's offsets are an order whatever wrote the records
-        instead={"connector": ("order", "kafka")},
-        macro="debezium_changes",
-        partial_images=True,
-        truncates=True,
-    ),
+    **dict.fromkeys(DEBEZIUM, _OF_DEBEZIUM),
     "dms-csv": Format(
         settings=_DMS | _DELIMITED | {"rfc4180"},
         dialect=Dialect(),

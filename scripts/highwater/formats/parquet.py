@@ -45,15 +45,15 @@ def parquet_rows(file, columns: list[str] | None = None) -> Iterator[pyarrow.Rec
         if columns is not None:
             columns.extend(names)
         first = 1
-        for batch in opened.iter_batches(batch_size=_rows_in_a_block(opened.metadata), use_threads=False):
+        for batch in opened.iter_batches(batch_size=rows_in_a_block(opened.metadata), use_threads=False):
             yield _with_texts(batch, first)
             first += batch.num_rows
     except UNTOLD as error:
-        where = _unreadable_column(file) or "it is no sound Parquet file"
+        where = unreadable_column(file) or "it is no sound Parquet file"
         raise UnreadableFile(f"{where}: {' '.join(str(error).split())}") from error
 
 
-def _unreadable_column(file) -> str | None:
+def unreadable_column(file) -> str | None:
     """Return words for the one column that keeps a file from being read; None where it is the file."""
     try:
         opened = pyarrow.parquet.ParquetFile(file)
@@ -76,7 +76,8 @@ def _check_types(schema: pyarrow.Schema) -> None:
             raise UnreadableFile(f"its column {column.name!r} has the type {column.type}, which is not read") from None
 
 
-def _rows_in_a_block(metadata) -> int:
+def rows_in_a_block(metadata) -> int:
+    """Return how many rows of a file are read at once."""
     size = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     return max(1, min(10_000, records.BLOCK_BYTES * metadata.num_rows // max(size, 1)))
 
@@ -207,7 +208,7 @@ def _plain(column: pyarrow.Array) -> list:
     if types.is_map(kind):
         return _maps(column)
     if types.is_nested(kind):
-        return _in_lists(_plain(column.flatten()), compute.list_value_length(column).to_pylist())
+        return in_lists(_plain(column.flatten()), compute.list_value_length(column).to_pylist())
     if types.is_integer(kind) or types.is_boolean(kind):
         return column.to_pylist()
     texts = _texts(column).to_pylist()
@@ -220,11 +221,11 @@ def _maps(column: pyarrow.MapArray) -> list:
     """Return maps as lists of their pairs."""
     offsets = column.offsets.to_numpy()
     keys, values = (_plain(part.slice(offsets[0], offsets[-1] - offsets[0])) for part in (column.keys, column.items))
-    lists = _in_lists([*map(list, zip(keys, values, strict=True))], numpy.diff(offsets).tolist())
+    lists = in_lists([*map(list, zip(keys, values, strict=True))], numpy.diff(offsets).tolist())
     return [pairs if valid else None for pairs, valid in zip(lists, column.is_valid().to_pylist(), strict=True)]
 
 
-def _in_lists(values: list, lengths: list[int | None]) -> list:
+def in_lists(values: list, lengths: list[int | None]) -> list:
     """Return values that stand one after the other in lists of these lengths; no length is NULL."""
     values = iter(values)
     return [None if length is None else list(islice(values, length)) for length in lengths]

@@ -10,6 +10,7 @@ import pyarrow
 
 from highwater.formats.avro import avro_records
 from highwater.formats.compression import AVRO, HEAD_BYTES, PARQUET, decompressed, is_packed, refuse_foreign
+from highwater.formats.connect import avro_documents, parquet_documents
 from highwater.formats.delimited import delimited
 from highwater.formats.documents import NAMED_TABLE, json_records, what_is_said, with_tables
 from highwater.formats.formats import ReadOptions
@@ -28,15 +29,17 @@ READERS = {
     "datastream-gcs-json": json_records,
     "datastream-json": json_records,
     "debezium-json": json_records,
+    "debezium-avro": avro_documents,
+    "debezium-parquet": parquet_documents,
 }
 
 
-OF_AVRO = {"datastream-avro"}
+OF_AVRO = {"datastream-avro", "debezium-avro"}
 
 
 def needs_random_access(options: ReadOptions) -> bool:
     """Return whether `read` needs a file that is open for random access, in place of a stream."""
-    return options.format in ("dms-parquet", "parquet")
+    return options.format.endswith("parquet")
 
 
 def read(
@@ -71,6 +74,8 @@ def _batches(opened, options: ReadOptions, names: TableNames | None, columns: li
             raise UnreadableFile("it is packed as a whole, and Parquet packs its columns inside: unpack it")
         refuse_foreign(head, PARQUET)
         opened.seek(0)
+        if options.format in READERS:
+            return READERS[options.format](opened, options, names)
         return parquet_rows(opened, columns)
     unpacked = decompressed(opened)
     refuse_foreign(unpacked.peek(HEAD_BYTES)[:HEAD_BYTES], AVRO if options.format in OF_AVRO else None)

@@ -418,7 +418,7 @@ def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, strea
     """Yield the file's records, from the stream where the reader can; `columns` gets the names in its head."""
     if readers.needs_random_access(options):
         with system.open_input_file(file["path"]) as opened:
-            yield from readers.read(opened, options, columns=columns)
+            yield from readers.read(opened, options, names, columns)
     else:
         yield from readers.read(stream, options, names, columns)
 

@@ -8,9 +8,8 @@ from highwater.catalog.columns import FoundColumns
 from highwater.catalog.entities import declared_columns
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.names import declaring, name_inside
-from highwater.formats import readers
 from highwater.formats.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS
-from highwater.formats.records import CountedStream, UnreadableFile
+from highwater.formats.records import UnreadableFile
 from highwater.landing.landing import delivered_files, undeclared_folders
 from highwater.landing.listing import filesystem
 from highwater.runtime.errors import UsageError
@@ -18,7 +17,7 @@ from highwater.runtime.printable import in_shell, printable
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.add_tables import chosen_key, entity_of, options_of_new
 from highwater.scaffold.decisions import Addition, Doubt
-from highwater.scaffold.found_columns import FILES_AT_MOST, found_in_files
+from highwater.scaffold.found_columns import FILES_AT_MOST, found_in_files, records_of
 from highwater.scaffold.new_feed import given_feed
 
 # a key that is written with types
@@ -100,10 +99,7 @@ def _delivered_tables(feed: Feed) -> list[str]:
         return sorted({file.table for file in files if file.table and not file.problem})
     found, (system, _) = set(), filesystem(feed.root)
     for file in files[:FILES_AT_MOST]:
-        with (
-            contextlib.suppress(UnreadableFile, OSError),
-            system.open_input_stream(file.path, compression=None) as opened,
-        ):
-            for batch in readers.read(CountedStream(opened), feed.options):
-                found.update(filter(None, batch.column("source_table").to_pylist()))
+        with contextlib.suppress(UnreadableFile, OSError):
+            found.update(record["source_table"] for record in records_of(system, feed, file))
+    found.discard(None)
     return sorted(found)

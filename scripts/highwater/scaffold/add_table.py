@@ -22,7 +22,7 @@ from highwater.catalog.yaml_files import (
     with_item,
     write_entry,
 )
-from highwater.formats.formats import TABLE_IN_FOLDERS
+from highwater.formats.formats import DEBEZIUM, TABLE_IN_FOLDERS
 from highwater.runtime.errors import UsageError
 
 
@@ -104,14 +104,14 @@ def add_table(
     if found is None:
         every = parse_columns(",".join(filter(None, [key, columns])))
         found = FoundColumns(every, [column.field for column in every[: len(parse_columns(key)) if key else 0]])
-    if format != "debezium-json":  # nobody else writes them with a sign
+    if format not in DEBEZIUM:  # nobody else writes them with a sign
         signless = [replace(each, unit=None) if each.unit == UNSIGNED else each for each in found.columns]
         found = replace(found, columns=signless)
     every, key_columns = found.columns, [] if without_key else found.key_columns
-    if format != "debezium-json" and (with_unit := next((column for column in every if column.unit), None)):
+    if format not in DEBEZIUM and (with_unit := next((column for column in every if column.unit), None)):
         raise UsageError(
-            f"column {with_unit.field!r} has the unit {with_unit.unit!r}, but only in debezium-json may a number stand "
-            "for another value; leave the unit out."
+            f"column {with_unit.field!r} has the unit {with_unit.unit!r}, but only in records of Debezium may a number "
+            "stand for another value; leave the unit out."
         )
     declaration = Path(f"models/tables/{system}/{entity}.yml")
     if declaration.exists():

@@ -10,6 +10,7 @@ from highwater.catalog.entities import declared_columns, logged_tables
 from highwater.catalog.feeds import declared_feeds
 from highwater.catalog.names import name_inside
 from highwater.catalog.source_types import DIALECTS, source_type
+from highwater.formats.formats import DEBEZIUM
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import in_shell
 from highwater.scaffold.add_table import add_table
@@ -50,7 +51,7 @@ def found_columns(table: DdlTable, dialect: str, format: str, settings: dict) ->
     is_adaptive = settings.get("times", "adaptive") == "adaptive"
     for name, written in table.columns:
         found = source_type(written, dialect)
-        has_unit = format == "debezium-json" and (is_adaptive or found.unit == UNSIGNED)
+        has_unit = format in DEBEZIUM and (is_adaptive or found.unit == UNSIGNED)
         parts.append((name, found.spark, found.unit if has_unit else None))
         if wrong := what_is_wrong(*parts[-1]):
             raise UsageError("; ".join(wrong) + ".")

@@ -15,7 +15,7 @@ from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, 
 from highwater.catalog.models import calls_of, models, value_returned_in
 from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import described_models, named, value_of
-from highwater.formats.formats import CHOICES
+from highwater.formats.formats import CHOICES, DEBEZIUM
 from highwater.landing.deliveries import (
     cut_in_words,
     left_in_words,
@@ -517,7 +517,7 @@ class _Files:
     def _columns(self) -> Iterator[tuple[int, str]]:
         fields = {**self.told.types, **self.values}
         # a record that carries some columns only says nothing of the others
-        is_whole = self.feed.format == "debezium-json" or not FORMATS[self.feed.format].partial_images
+        is_whole = self.feed.format in DEBEZIUM or not FORMATS[self.feed.format].partial_images
         tells_all = fields and (self.told.types or (is_whole and "no_supplement" not in self.feed.settings))
         letters, types = {name.lower() for name in fields}, self.told.types
         for name, column in self.declared.items():

@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from highwater.catalog.columns import DECIMAL, UNSIGNED, UNSIGNED_TYPE, Column
 from highwater.catalog.feeds import Feed
+from highwater.formats.formats import DEBEZIUM
 
 WHOLE = ["tinyint", "smallint", "int", "bigint"]
 DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
@@ -39,7 +40,7 @@ DAYS = range(-719_162, 2_932_897)
 # formats whose values staging changes by rules of their own
 OF_THEIR_OWN = ("arcion-csv", "arcion-json", "datastream-avro", "dms-parquet", "parquet")
 IN_HEX = ("datastream-gcs-json", "tungsten-csv")
-WORD_OF_NONE = {"debezium-json": ("unavailable_value", "__debezium_unavailable_value")}
+WORD_OF_NONE = dict.fromkeys(DEBEZIUM, ("unavailable_value", "__debezium_unavailable_value"))
 TOO_NARROW = "does not fit"
 
 
@@ -52,7 +53,7 @@ def misfit(value, column: Column, feed: Feed, has_schema: bool = False) -> str |
     """
     if value is None or column.data_type == "string" or feed.format in OF_THEIR_OWN or _stands_for_none(value, feed):
         return None
-    if feed.format == "debezium-json":
+    if feed.format in DEBEZIUM:
         return _misfit_of_debezium(value, column, feed.settings, has_schema)
     if isinstance(value, str):
         return TOO_NARROW if text_is_none(value, column.data_type, feed.format in IN_HEX) else None

@@ -19,7 +19,7 @@ from highwater.formats import readers
 from highwater.formats.compression import decompressed
 from highwater.formats.debezium import AVRO_JSON
 from highwater.formats.documents import NAMED_TABLE
-from highwater.formats.formats import TABLE_IN_FOLDERS
+from highwater.formats.formats import DEBEZIUM, TABLE_IN_FOLDERS
 from highwater.formats.records import CountedStream, UnreadableFile
 from highwater.landing.landing import delivered_files
 from highwater.landing.listing import DeliveredFile, filesystem
@@ -39,10 +39,11 @@ BESIDE = {"opcode", "seqno", "row_id", "commit_timestamp", "optype", "cursor", "
 # what says the operation, and how it says that a row is gone
 TELL_DELETES = ("op", "__op", "__deleted", "Op", "opcode", "change_type")
 DELETES = {"D", "UD", "TRUE", "DELETE", "UPDATE-DELETE"}
-# Kafka Connect: Schema.Type; Debezium 3.6, "Data type mappings" of its connectors, for the names
+# Kafka Connect: Schema.Type, and JsonSchema, which calls two of them otherwise; Debezium 3.6, "Data type mappings" of
+# its connectors, for the names
 CONNECT = {
     "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float32": "float", "float64": "double",
-    "boolean": "boolean", "bytes": "binary",
+    "float": "float", "double": "double", "boolean": "boolean", "bytes": "binary",
 }  # fmt: skip
 CONNECT_NAMES = {
     "io.debezium.time.Date": ("date", None),
@@ -190,7 +191,7 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], s
             doubts.append(Doubt(printable(name), f"is left in raw: {printable(wrong[0])}"))
         else:
             parts.append((name, spark, unit))
-    if feed.format == "debezium-json" and not told.types:
+    if feed.format in DEBEZIUM and not told.types:
         said = "its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell"
         doubts.append(Doubt(None, said))
     doubts += [Doubt(None, said) for said in filter(None, [told.of_several_tables()])]
@@ -287,7 +288,7 @@ class _Sample:
 
     def _read(self, file: DeliveredFile) -> None:
         with_schema, in_records = set(), self.feed.options.table_in_records
-        for record in _records(self.system, self.feed, file):
+        for record in records_of(self.system, self.feed, file):
             self.looked[file.table] = self.looked.get(file.table, 0) + 1
             table = record["source_table"] if in_records else file.table
             if record["problem"]:
@@ -322,14 +323,14 @@ class _Sample:
             told.is_unnamed = True
             self.wanted.discard(file.table)
             return None
-        if feed.options.dialect or readers.needs_random_access(feed.options):
+        if feed.format not in IMAGES:
             row, is_delete = _own(feed, fields), _tells_delete(fields)
         else:
             row, is_delete = _image(feed, fields.get("document") or record["record"], told)
         return Row(row, file.source_file, record["source_line"], is_delete) if row else None
 
 
-def _records(system, feed: Feed, file: DeliveredFile) -> Iterator[dict]:
+def records_of(system, feed: Feed, file: DeliveredFile) -> Iterator[dict]:
     """Yield the records of a file."""
     opened = system.open_input_file(file.path) if readers.needs_random_access(feed.options) else None
     with opened or system.open_input_stream(file.path, compression=None) as stream:
@@ -470,14 +471,14 @@ IMAGES = {
     "datastream-json": _datastream_row,
     "datastream-gcs-json": _datastream,
     "datastream-avro": _datastream,
-    "debezium-json": _debezium,
+    **dict.fromkeys(DEBEZIUM, _debezium),
     "arcion-json": _arcion,
 }
 
 
 def _read_schema(system, feed: Feed, file: DeliveredFile, told: Told) -> None:
     """Take in the schema that a file carries, where its format has one: the first, which is the newest, holds."""
-    if readers.needs_random_access(feed.options):
+    if readers.needs_random_access(feed.options) and feed.format not in IMAGES:
         with system.open_input_file(file.path) as opened:
             schema = pyarrow.parquet.ParquetFile(opened, coerce_int96_timestamp_unit="us").schema_arrow
         found = {column.name: (_type_of_arrow(column.type), None) for column in schema}

@@ -26,6 +26,7 @@ from highwater.catalog.entities import (
 )
 from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.catalog.yaml_files import file_of_model
+from highwater.formats.formats import DEBEZIUM
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.printable import counted, printable
 from highwater.scaffold.periods import add_column, has_periods
@@ -156,8 +157,10 @@ def _unit(entity: str, name: str, unit: str) -> Alteration:
     if wrong := what_is_wrong(column.field, column.data_type, unit):
         raise UsageError(f"{wrong[0]}.")
     feeds = declared_feeds()
-    if others := [feed for feed, _ in dict(logged_tables())[entity] if feeds[feed].format != "debezium-json"]:
-        raise UsageError(f"only in debezium-json may a number stand for a time, and {others[0]} is another format.")
+    if others := [feed for feed, _ in dict(logged_tables())[entity] if feeds[feed].format not in DEBEZIUM]:
+        raise UsageError(
+            f"only in records of Debezium may a number stand for a time, and {others[0]} is another format."
+        )
     if unit == column.unit:
         raise UsageError(f"{column.name} of {entity} is in {unit} already.")
     words = f"reads {column.name} in {unit}, and not in {column.unit or 'what its feed says'}"

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from highwater.catalog.declarations import append_epoch, declare_truncates, epochs_of
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import Feed, declared_feeds, sql_text
-from highwater.formats.formats import FORMATS
+from highwater.formats.formats import DEBEZIUM, FORMATS
 from highwater.landing import landing
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.printable import printable
@@ -87,7 +87,7 @@ def clock_of(feed: Feed, settings: dict) -> Clock | None:
         return Clock("changed_at", "try_cast(metadata.source_timestamp as timestamp) {after}", tells_load=True)
     if feed.format == "datastream-json":
         return Clock("changed_at", millis.format(field="source_timestamp"), tells_load=True)
-    if feed.format == "debezium-json":
+    if feed.format in DEBEZIUM:
         return Clock("changed_at", millis.format(field="ts_ms"), tells_load=True)
     if feed.format.startswith("arcion"):
         return Clock("changed_at", millis.format(field="timestamp"))

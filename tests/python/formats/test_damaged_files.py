@@ -17,6 +17,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import strict
+from connect_files import avro_file, parquet_file, struct_of_connect
 from highwater.catalog.feeds import declared_feeds
 from highwater.formats import readers, records
 from highwater.formats.formats import FORMATS as FORMATS_OF_FEEDS
@@ -431,6 +432,35 @@ class DebeziumFlattened(Debezium):
         return Format.value(self, name, value) if name == "n" else super().value(name, value)
 
 
+class DebeziumInFiles(Debezium):
+    SCHEMA = struct_of_connect(
+        before=(ROW := struct_of_connect(
+            id="int32", s="string", n=("bytes", "org.apache.kafka.connect.data.Decimal", {"scale": "4"}),
+            d=("int32", "io.debezium.time.Date", None), t=("int64", "io.debezium.time.MicroTimestamp", None),
+            x="double", b="boolean", y="bytes",
+        )),
+        after=ROW,
+        source=struct_of_connect(
+            connector="string", name="string", table="string", ts_ms="int64", server_id="int64", file="string",
+            pos="int64", row="int32",
+        ),
+        op="string",
+    )  # fmt: skip
+    settings = {"connector": "mysql"}
+
+    def __init__(self, format, file_of_connect):
+        self.name, self.format, self.suffix = format.replace("-", "_"), format, format.rpartition("-")[2]
+        self.file_of_connect = file_of_connect
+
+    def image(self, row):
+        values = typed(row)
+        return super().image(row) | {name: values[name] for name in "xb"} | {"id": values["id"]}
+
+    def file(self, picks, rows):
+        documents = [json.loads(self.line(picks, *row)) for row in rows]
+        return self.file_of_connect(self.SCHEMA, [document.get("payload", document) for document in documents])
+
+
 class DmsCsv(Format):
     name, format, suffix, dialect = "dms_csv", "dms-csv", "csv", Delimited(quotes="some")
     settings = {"sequence_column": "AR_H_CHANGE_SEQ", "timestamp_column": "ts"}
@@ -520,6 +550,8 @@ FORMATS = [
     DatastreamAvroFiles(),
     Debezium(),
     DebeziumFlattened(),
+    DebeziumInFiles("debezium-avro", avro_file),
+    DebeziumInFiles("debezium-parquet", parquet_file),
     DmsCsv(),
     DmsParquet(),
     Baseline(),

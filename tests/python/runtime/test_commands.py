@@ -266,7 +266,7 @@ DEBEZIUM = ["add-table", "debezium_erp.bookings"]
         ([*ADD, "--key", "id:bigint", "--columns", '"":string'], ["a column has no name"]),
         ([*ADD, "--key", "id:bigint", "--columns", "n:decimal(39,2)"], ["the unknown type 'decimal(39,2)'", "38"]),
         ([*ADD, "--key", "id:bigint", "--columns", "n:decimal(5,6)"], ["the unknown type 'decimal(5,6)'"]),
-        ([*ADD, "--key", "id:bigint", "--columns", "t:timestamp[millis]"], ["unit 'millis'", "only in debezium-json"]),
+        ([*ADD, "--key", "id:bigint", "--columns", "t:timestamp[millis]"], ["unit 'millis'", "only in records of"]),
         ([*DEBEZIUM, "--key", "id:bigint", "--columns", "t:timestamp[days]"], ["the unknown unit 'days'", "millis"]),
         (
             [*DEBEZIUM, "--key", "id:bigint", "--columns", "d:date[days]"],

@@ -8,6 +8,7 @@ import shlex
 import shutil
 
 import pytest
+from connect_files import avro_file, by_schema, parquet_file
 from highwater.catalog.feeds import declared_feeds, feed_of_settings
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.found_columns import Told, found_in_files
@@ -88,11 +89,13 @@ CONNECT = [
     column("open", "boolean"),
     column("small", "int16"),
     column("large", "int64", **{"__debezium.source.column.type": "BIGINT UNSIGNED"}),
+    column("ratio", "double"),
+    column("single", "float"),
 ]
 OF_CONNECT = {
     "id": "bigint", "total": "decimal(12,2)", "loose": "string", "at": "timestamp_ntz[micros]", "seen": "timestamp",
     "day": "date", "hour": "string", "what": "string", "photo": "binary", "tags": "string", "open": "boolean",
-    "small": "smallint", "large": "decimal(20,0)[unsigned]",
+    "small": "smallint", "large": "decimal(20,0)[unsigned]", "ratio": "double", "single": "float",
 }  # fmt: skip
 
 
@@ -151,6 +154,25 @@ def test_metadata_with_a_declared_prefix_are_no_columns(prefix, tmp_path, monkey
     settings = {"connector": "postgresql", "form": "flattened", "prefix": prefix}
     feed = delivered(tmp_path, monkeypatch, "debezium-json", {"a.json": json.dumps(row)}, **settings)
     assert found(feed, "t")[0] == {"id": "bigint", "note": "string"}
+
+
+@pytest.mark.parametrize("fixture", ["with_schema", "flattened_with_schema"])
+def test_avro_and_parquet_tell_what_the_same_records_tell_in_json(fixture, tmp_path, monkeypatch):
+    lines = gzip.decompress((FIXTURES / f"debezium/{fixture}.jsonl.gz").read_bytes())
+    group = next(group for group in by_schema(lines) if "c_timestamp" in json.dumps(group[0]))
+    text = "\n".join(json.dumps({"schema": group[0], "payload": payload}) for payload in group[1])
+    form = "flattened" if fixture.startswith("flattened") else "envelope"
+    told = {}
+    for format, content in (
+        ("debezium-json", text),
+        ("debezium-avro", avro_file(*group)),
+        ("debezium-parquet", parquet_file(*group)),
+    ):
+        files = {f"a.{format.rpartition('-')[2]}": content}
+        feed = delivered(tmp_path / format, monkeypatch, format, files, connector="postgresql", form=form)
+        told[format] = found(feed, "t")
+    assert len(told["debezium-json"][0]) > 20
+    assert told["debezium-avro"] == told["debezium-parquet"] == told["debezium-json"]
 
 
 SEEN = {

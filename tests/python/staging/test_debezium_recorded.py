@@ -9,6 +9,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from connect_files import avro_file, by_schema, parquet_file
 from debezium_shop import FIXTURES, TABLES, UNITS
 
 SETTINGS = {"connector": "postgresql", "layout": "records", "schema": "public"}
@@ -40,8 +41,16 @@ FEEDS = {
     "avro_json": ({}, UNITS, ["every_type", "loose_keys"], []),
     "cloud_events": ({"decimals": "precise", "binary": "base64"}, UNITS, ["every_type"], []),
     "cloud_events_with_schema": ({}, {}, ["orders"], []),
+    # the same runs as sinks of Kafka Connect write them
+    "in_avro": ({}, {}, ["every_type"], []),
+    "in_parquet": (FLATTENED, {}, ["every_type"], []),
     # incremental snapshots without a signal table: their rows have the position of the change that comes next
     "read_only": ({"decimals": "precise"}, {}, ["orders"], []),
+}
+# by what is delivered of a run: its fixture, the format, what makes files of it
+IN_FILES = {
+    "in_avro": ("with_schema", "debezium-avro", avro_file),
+    "in_parquet": ("flattened_with_schema", "debezium-parquet", parquet_file),
 }
 CASES = [(fixture, table) for fixture, (_, _, tables, _) in FEEDS.items() for table in tables]
 
@@ -51,19 +60,29 @@ def without(table, names):
     return replace(table, columns={name: kind for name, kind in table.columns.items() if name not in names})
 
 
+def files_of(fixture):
+    """Names and contents of the files of a run; in Avro and Parquet a file has one schema."""
+    run, format, file = IN_FILES.get(fixture, (fixture, "debezium-json", None))
+    lines = gzip.decompress((FIXTURES / f"{run}.jsonl.gz").read_bytes())
+    if file is None:
+        return [("1.json", lines)]
+    suffix = format.rpartition("-")[2]
+    return [(f"shop+0+{number}.{suffix}", file(*group)) for number, group in enumerate(by_schema(lines))]
+
+
 @pytest.fixture(scope="module")
 def entities(workshop):
     """The models of all tables, built; their names by fixture and table."""
     entities = {}
     for fixture, (settings, units, names, other) in FEEDS.items():
         for table in (without(table, other) for table in TABLES if table.entity in names):
+            format = IN_FILES[fixture][1] if fixture in IN_FILES else "debezium-json"
             written = workshop.add_table(
-                f"debezium_{fixture}.{table.entity}", *table.declared(units), "debezium-json", SETTINGS | settings
+                f"debezium_{fixture}.{table.entity}", *table.declared(units), format, SETTINGS | settings
             )
             entities[fixture, table.entity] = next(path.stem for path in written if path.parts[1] == "marts")
-        workshop.deliver(
-            f"debezium_{fixture}", "1.json", gzip.decompress((FIXTURES / f"{fixture}.jsonl.gz").read_bytes())
-        )
+        for name, content in files_of(fixture):
+            workshop.deliver(f"debezium_{fixture}", name, content)
     workshop.land(*(f"debezium_{fixture}" for fixture in FEEDS))
     workshop.build(*(f"+{entity}" for entity in entities.values()), command="run")
     return entities

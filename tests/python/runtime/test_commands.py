@@ -223,7 +223,7 @@ def test_with_a_feed_that_is_not_declared(tmp_path):
         (
             "format: datastream-json",
             "format: csv",
-            ["unknown setting 'order'", "csv knows: delimiter, epochs,"],
+            ["unknown setting 'order'", "csv knows: delimiter, endings, epochs,"],
         ),
         ("sources:", "sources: [", ["is not YAML"]),
     ],

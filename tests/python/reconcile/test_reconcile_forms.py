@@ -36,6 +36,7 @@ NOON = "2024-03-02T09:20:45Z"
 DIGITS = "12345678901234567890123456789.12345678"
 # column, value as the change has it, the same value in another form, another value; None: nothing between the commas
 FORMS = {
+    "bytes as PostgreSQL has them": ("B", "3q2+7w==", "\\xdeadbeef", "\\xdeadbeee"),
     "zero and its negative": ("X", "0.0", "-0.0", "-0.1"),
     "negative zero and zero": ("X", "-0.0", "0", "1e-300"),
     "not a number": ("X", "NaN", "nan", "0"),
@@ -119,7 +120,7 @@ UNREADABLE = {
     "day that is none": ("Y", "2024-03-02", "2024-02-30"),
     "on": ("O", "true", "on"),
     "half a byte": ("B", "3q2+7w==", "deadbee"),
-    "bytes as PostgreSQL has them": ("B", "3q2+7w==", "\\xdeadbeef"),
+    "half a byte as PostgreSQL has them": ("B", "3q2+7w==", "\\xdeadbee"),
     "empty number": ("N", "1.1", ""),
 }
 

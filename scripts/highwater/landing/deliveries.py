@@ -118,7 +118,7 @@ def odd_in_words(feed: Feed, odd: list[str]) -> Iterator[str]:
     Arguments:
         odd: their names.
     """
-    usual = usual_endings(feed.format)
+    usual = usual_endings(feed.format) if odd else []  # what is extracted has no files
     for names in ([name for name in odd if not is_archive(name)], [name for name in odd if is_archive(name)]):
         if not names:
             continue

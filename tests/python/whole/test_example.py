@@ -104,7 +104,9 @@ def test_the_line_of_a_table_in_status_is_what_a_user_asks_for(monkeypatch, caps
     from highwater.status import status as of_status
 
     at = datetime(2024, 5, 31, 10, 0, 0, 123456)
-    row = dict.fromkeys([*cli.OF_EVERY_TABLE, "gone_back", "patched_since", "disabled_since", "trouble", "step"])
+    row = dict.fromkeys(
+        [*cli.OF_EVERY_TABLE, "gone_back", "patched_since", "disabled_since", "fallen", "trouble", "step"]
+    )
     row |= {"table": "orders", "rows": 39, "changed_at": at, "last_build": "2024-05-31 11:00:00"}
     monkeypatch.setattr(of_spark, "reading_session", lambda: contextlib.nullcontext())
     monkeypatch.setattr(of_status, "status", lambda spark, table: [row])

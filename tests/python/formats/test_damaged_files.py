@@ -160,9 +160,11 @@ class Tungsten(Format):
     def read(self, record, header):
         names = header or [*self.STAGE, *COLUMNS]
         values = strict.values_of_line(record, self.dialect)
-        if len(values) != len(names) or {*self.STAGE, *COLUMNS} - set(names):
+        # a delete needs its key and its order only, which come first
+        is_delete = not header and str(values[0]).upper() in ("D", "UD") and len(values) > len(self.STAGE)
+        if not is_delete and (len(values) != len(names) or {*self.STAGE, *COLUMNS} - set(names)):
             raise Unfit("columns")
-        row = dict(zip(names, values, strict=True))
+        row = dict(zip(names, values, strict=not is_delete))
         words = {"I": "insert", "UI": "update", "U": "update", "D": "delete", "UD": "delete"}
         digits(row["row_id"])
         return word(words, str(row["opcode"]).upper()), row, (digits(row["seqno"]),)
@@ -185,7 +187,7 @@ class Arcion(Format):
 
     def image(self, operation, before, after, exists) -> dict:
         """The values that the record carries; the key is the new one where there is one."""
-        if set(exists.values()) - {"0", "1", "2", "3"}:
+        if operation != "delete" and set(exists.values()) - {"0", "1", "2", "3"}:
             raise Unfit("exists")
         if exists.get("id") not in ("1", "2", "3") or (exists["id"] != "1" and "id" not in before):
             raise Unfit("key")
@@ -476,6 +478,12 @@ class DmsCsv(Format):
         names = [*self.columns, *COLUMNS]
         if len(values) == len(names) + 1:
             operation = word(self.WORDS, str(values.pop(0)).upper())
+        elif str(values[0]).upper() == "D" and len(values) > 1 + len(self.columns):
+            operation = word(self.WORDS, str(values.pop(0)).upper())  # a delete needs its key and its order only
+            row = dict(zip(names, values, strict=False))
+            if not re.fullmatch("[0-9]{35}", row["AR_H_CHANGE_SEQ"] or ""):
+                raise Unfit("sequence")
+            return operation, row, (int(row["AR_H_CHANGE_SEQ"][:16]), int(row["AR_H_CHANGE_SEQ"][16:]))
         elif len(values) != len(names) or values[0] in self.WORDS:
             raise Unfit("columns")
         else:

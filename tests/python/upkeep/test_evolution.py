@@ -74,7 +74,7 @@ def built(workshop):
     for table in ("papers", "tolls", "worn"):
         declare(workshop, table, r"        # changes may carry.*\n        partial_images: true\n", "")
     workshop.land(FEED)
-    workshop.build(*(f"+{table}" for table in ("meters", *TABLES)), "meters_history", "+ledger", command="run")
+    workshop.build(*(f"+{table}" for table in ("meters", *TABLES)), "meters_history", "ledger", command="run")
     # as `highwater build` does: by which declaration they were made is written down
     assert list(meet(workshop.spark, ["meters", *TABLES])) == []
     return workshop

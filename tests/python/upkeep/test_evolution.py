@@ -11,6 +11,7 @@ from highwater.upkeep.alter import alter, alteration, what_it_would_touch
 from highwater.upkeep.evolution import meet
 from repository import FIXTURES
 
+pytestmark = pytest.mark.long
 CASE = FIXTURES / "cases/dbz-column-added-and-declared"
 FEED = "debezium_rolls"
 AWAY = "__debezium_unavailable_value"

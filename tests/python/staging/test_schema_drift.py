@@ -81,7 +81,10 @@ def test_add(drifting, capsys, monkeypatch):
         (20, None),
         (21, "gold"),
     ]
-    assert "{meta: {field: Loyalty, came_later: true}}" in (drifting.folder / "models/tables/drift/drifting.yml").read_text()
+    assert (
+        "{meta: {field: Loyalty, came_later: true}}"
+        in (drifting.folder / "models/tables/drift/drifting.yml").read_text()
+    )
     drifting.build("drifting_history", command="build")
     assert drifting.rows("select loyalty from drifting_history where id = 21") == [("gold",)]
     for model in yaml.safe_load((drifting.folder / DECLARATION).read_text())["models"]:

@@ -35,7 +35,7 @@ from
     (
         'unreadable_sequence',
         'The order at the source is absent or is no sequence of the declared form',
-        'Declare the order of the feed as its producer writes it (of records without positions from Kafka order: kafka), then: highwater replay TABLE; rows without one are a baseline'
+        'Declare the order of the feed (without positions, from Kafka, order: kafka), then: highwater replay TABLE'
     ),
     (
         'unreadable_commit_time',

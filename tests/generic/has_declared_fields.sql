@@ -60,7 +60,8 @@ declared_fields as (
     select
         -- records from before have no field of a column that came later, or was called otherwise
         explode(array({{ highwater.quoted_texts(
-            highwater.entity_columns(entity) | rejectattr('came_later') | rejectattr('former_fields') | map(attribute='field')
+            highwater.entity_columns(entity) | rejectattr('came_later') | rejectattr('former_fields')
+            | map(attribute='field')
         ) }})) as field
 
 )

@@ -53,28 +53,25 @@ STAGED = """
     select feed, landing_batch, source_file, source_line, is_derived, change_hash, rejection_reason {columns}
     from lake.`{staging}`
 """
-FILLED = """
-    create table {new} using delta as
-    select {kept}
-    from lake.`{entity}_changes` as log
-    left join ({staged}) as staged
-        on
-            log.feed = staged.feed
-            and log.landing_batch = staged.landing_batch
-            and log.source_file <=> staged.source_file
-            and log.source_line <=> staged.source_line
-            and log.is_derived = staged.is_derived
+SAME_CHANGE = """
+    log.feed = staged.feed
+    and log.landing_batch = staged.landing_batch
+    and log.source_file <=> staged.source_file
+    and log.source_line <=> staged.source_line
+    and log.is_derived = staged.is_derived
 """
-REFUSED_NOW = """
+FILLED = f"""
+    create table {{new}} using delta as
+    select {{kept}}
+    from lake.`{{entity}}_changes` as log
+    left join ({{staged}}) as staged
+        on {SAME_CHANGE}
+"""
+REFUSED_NOW = f"""
     select count(*) as records, min_by(struct(log.source_file, log.source_line), log.source_line) as first
-    from lake.`{entity}_changes` as log
-    inner join ({staged}) as staged
-        on
-            log.feed = staged.feed
-            and log.landing_batch = staged.landing_batch
-            and log.source_file <=> staged.source_file
-            and log.source_line <=> staged.source_line
-            and log.is_derived = staged.is_derived
+    from lake.`{{entity}}_changes` as log
+    inner join ({{staged}}) as staged
+        on {SAME_CHANGE}
     where log.rejection_reason is null and staged.rejection_reason is not null
 """
 

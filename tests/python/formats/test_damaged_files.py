@@ -476,19 +476,15 @@ class DmsCsv(Format):
     def read(self, record, header):
         values = strict.values_of_line(record, self.dialect)
         names = [*self.columns, *COLUMNS]
-        if len(values) == len(names) + 1:
+        # a delete needs its key and its order only, which come first
+        is_delete = str(values[0]).upper() == "D" and len(values) > 1 + len(self.columns)
+        if is_delete or len(values) == len(names) + 1:
             operation = word(self.WORDS, str(values.pop(0)).upper())
-        elif str(values[0]).upper() == "D" and len(values) > 1 + len(self.columns):
-            operation = word(self.WORDS, str(values.pop(0)).upper())  # a delete needs its key and its order only
-            row = dict(zip(names, values, strict=False))
-            if not re.fullmatch("[0-9]{35}", row["AR_H_CHANGE_SEQ"] or ""):
-                raise Unfit("sequence")
-            return operation, row, (int(row["AR_H_CHANGE_SEQ"][:16]), int(row["AR_H_CHANGE_SEQ"][16:]))
         elif len(values) != len(names) or values[0] in self.WORDS:
             raise Unfit("columns")
         else:
             operation = "insert"
-        row = dict(zip(names, values, strict=True))
+        row = dict(zip(names, values, strict=not is_delete))
         if not re.fullmatch("[0-9]{35}", row["AR_H_CHANGE_SEQ"] or ""):
             raise Unfit("sequence")
         return operation, row, (int(row["AR_H_CHANGE_SEQ"][:16]), int(row["AR_H_CHANGE_SEQ"][16:]))

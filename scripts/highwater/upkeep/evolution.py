@@ -24,6 +24,7 @@ from highwater.catalog.as_built import (
 from highwater.catalog.declarations import set_in_column
 from highwater.catalog.entities import declared_columns, has_history, logged_tables, settings_of, staging_of
 from highwater.catalog.feeds import FORMATS, declared_feeds, sql_text
+from highwater.catalog.pending import size_of
 from highwater.catalog.tables import Trouble, by_itself, of_each, tables_in
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.printable import printable
@@ -253,7 +254,7 @@ def _fill(spark, differs: Differences) -> str:
             f"{refused.first.source_file}, line {refused.first.source_line}. Declare what holds their values, for "
             "example data_type: string, and build again"
         )
-    require_space(_size(spark, log), f"filling {entity}")
+    require_space(size_of(spark, log), f"filling {entity}")
     there = spark.table(log).columns
     kept = []
     for name in [*there, *(name for name in differs.added if name not in there)]:
@@ -274,10 +275,6 @@ def _fill(spark, differs: Differences) -> str:
         f"{entity}_changes: {records:,} changes, their new columns filled from the records that raw still has; the "
         "others have NULL there."
     )
-
-
-def _size(spark, table: str) -> int:
-    return spark.sql(f"describe detail {table}").first()["sizeInBytes"]
 
 
 def _history_anew(entity: str) -> None:

@@ -1,5 +1,6 @@
 """Positions that fall while the clock of the source goes on: what would lose in silence waits for an epoch."""
 
+import ast
 import random
 import re
 from collections import Counter
@@ -22,9 +23,9 @@ from highwater.catalog.declarations import append_epoch, sources_file
 from highwater.runtime.errors import UsageError
 from highwater.spark import dbt
 from highwater.status.status import status
-from highwater.upkeep.epoch import declare_epochs
+from highwater.upkeep.epoch import READ, declare_epochs
 from highwater.upkeep.rebuild import rebuild_from_raw
-from repository import FIXTURES
+from repository import FIXTURES, PROJECT
 
 CASE = FIXTURES / "cases/dbz-mysql-failover-undeclared/debezium_fleet/vans"
 HISTORIES = 20_000
@@ -275,3 +276,9 @@ def test_what_was_too_little_counts_on(built):
     rebuild_from_raw(built.spark, "drums")
     assert build(built, "drums") == {}
     assert rows(built, "drums") == {1: "new", 2: "new", 3: "new", 4: "newest"}
+
+
+def test_positions_of_rows_that_were_read_have_one_length_in_sql_and_in_status():
+    text = (PROJECT / "macros/staging/order/is_timed_change.sql").read_text()
+    lengths = re.search(r"set lengths = (\{.*?\}) -%\}", text, re.DOTALL)[1]
+    assert ast.literal_eval(lengths) == READ

@@ -95,7 +95,7 @@ def arrow_type(schema: dict) -> pyarrow.DataType:
     if kind == "map":
         return pyarrow.map_(pyarrow.string(), arrow_type(schema["values"]))
     if logical == "decimal":
-        return pyarrow.decimal256(64, int(schema["parameters"]["scale"]))
+        return pyarrow.decimal256(76, int(schema["parameters"]["scale"]))
     return ARROW_LOGICAL.get(logical, ARROW[kind])
 
 

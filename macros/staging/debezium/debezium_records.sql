@@ -2,7 +2,7 @@
     {%- set is_flattened = highwater.feed_setting(feed, 'form', 'envelope') == 'flattened' -%}
     {%- set connector = highwater.feed_setting(feed, 'connector') -%}
     {%- set baseline = highwater.baseline_condition(feed, "metadata.op = 'r' and position is null") -%}
-    {%- set is_available = highwater._is_available(highwater.feed_setting(feed, 'unavailable_value', '__debezium_unavailable_value')) -%}
+    {%- set is_available = highwater._is_available(highwater.unavailable_value(feed)) -%}
     {%- set source_fields = [
         'name', 'server_id', 'ts_ms', 'snapshot', 'sequence', 'lsn', 'file', 'pos', 'row', 'scn', 'commit_scn', 'ssn',
         'commit_lsn', 'change_lsn', 'event_serial_no',

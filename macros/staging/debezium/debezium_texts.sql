@@ -44,6 +44,9 @@ get(transform(
         -- a number of JSON is the number
         when schema_of_variant(value) <> 'STRING' or string(value) in ('NaN', 'Infinity', '-Infinity')
             then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
+        -- a decimal that the connector did not have
+        when string(value) = base64({{ highwater.sql_text(highwater.unavailable_value(feed)) }})
+            then struct(string(value) as plain, string(null) as encoded, int(null) as scale)
         -- the record's schema says what its text is
         when types[field].name = 'org.apache.kafka.connect.data.Decimal'
             then struct(string(value) as plain, string(value) as encoded, int(types[field].parameters.scale) as scale)

@@ -1,6 +1,6 @@
 {{ config(materialized='view') }}
 
-{#- check_docs compares these codes with those that macros and readers write #}
+{#- check_docs compares these codes with those that macros and readers write; test_advice does what each advises #}
 select
     rejection_reason,
     meaning,

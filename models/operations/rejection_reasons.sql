@@ -1,6 +1,6 @@
 {{ config(materialized='view') }}
 
-{#- check_docs compares these codes with those that macros and readers write #}
+{#- check_docs compares these codes with those that macros and readers write; test_advice does what each advises #}
 select
     rejection_reason,
     meaning,
@@ -20,12 +20,13 @@ from
     (
         'unknown_form',
         'The record is whole and is none that the format of the feed knows how to read',
-        'Do what the detail says; compare what was found with docs/formats.md'
+        'Do what the detail says; where it names a setting of the feed, then: highwater replay TABLE'
     ),
     (
         'wrong_column_count',
         'The record has another number of values than its file or table has columns',
-        'Look at the file and line; a separator inside a value needs quotes and columns that came or went need a period'
+        'Columns that came or went: declare their period, then: highwater rebuild TABLE --from raw; a separator inside '
+        || 'a value: deliver the record with quotes in a file under another name'
     ),
     (
         'unknown_operation',
@@ -35,7 +36,8 @@ from
     (
         'unreadable_sequence',
         'The order at the source is absent or is no sequence of the declared form',
-        'Declare the order of the feed (without positions, from Kafka, order: kafka), then: highwater replay TABLE'
+        'Declare the order of the feed (without positions, from Kafka, order: kafka), then: highwater replay TABLE; '
+        || 'one that is damaged: deliver it whole in a file under another name'
     ),
     (
         'unreadable_commit_time',
@@ -45,17 +47,20 @@ from
     (
         'value_does_not_fit',
         'A value does not fit the declared type of its column without loss',
-        'Declare a type that holds it for the column, then: highwater rebuild TABLE --from raw'
+        'A type that holds it: highwater alter TABLE type COLUMN TYPE; a unit: highwater alter TABLE unit COLUMN UNIT; '
+        || 'a setting of the feed that the detail names: declare it, then: highwater replay TABLE'
     ),
     (
         'null_key',
         'A column of the key is NULL or absent',
-        'Declare the key and its fields as the record has them, letter by letter, then: highwater replay TABLE'
+        'The key in another field, letter by letter: highwater alter TABLE rename COLUMN FIELD; no key at all: deliver '
+        || 'the record with it in a file under another name'
     ),
     (
         'unknown_source',
         'The record comes from a source that the feed does not declare',
-        'Orders of different sources cannot be compared; name the source in the epochs of the feed or add it to the key'
+        'After a failover: append the source to the epochs of the feed, then: highwater replay TABLE; sources that '
+        || 'write at once cannot be compared, and need the source in the key'
     ),
     (
         'partial_image',

@@ -21,6 +21,7 @@ GIVE_CODES = ("change_contract", "unknown_source")
 # models whose columns are listed; those of the other layers are the table's own, and what docs.md describes
 LISTED = ("marts", "operations", "publications")
 TEST_MODULE = re.compile(r"(?:[\w.]+/)*\btest_\w+\.py\b")
+TEST_OF_MODULE = re.compile(r"\b(test_\w+\.py)::(test_\w+)")
 TEST_ARGUMENT = re.compile(r"^\s*- `(\w+)` \([^)]+\): *\S", re.MULTILINE)
 
 
@@ -182,12 +183,19 @@ def _arguments(path, name, entry, definition):
 
 
 def _named_tests(project):
-    """A page names a test module by its path, or by its file's name alone, whatever folder it is in."""
-    there = {path.relative_to(project).as_posix() for path in project.glob("tests/python/**/test_*.py")}
-    there |= {Path(path).name for path in there}
+    """A page names a test module by its path, or by its file's name alone, whatever folder it is in.
+
+    Behind it may stand a test of it: `test_values.py::test_value`.
+    """
+    modules = {path.relative_to(project).as_posix(): path for path in project.glob("tests/python/**/test_*.py")}
+    modules |= {path.name: path for path in modules.values()}
     for page in sorted([*project.glob("*.md"), *project.glob("docs/**/*.md")]):
-        for name in sorted({*TEST_MODULE.findall(page.read_text())} - there):
+        text = page.read_text()
+        for name in sorted({*TEST_MODULE.findall(text)} - modules.keys()):
             yield page, f"names {name}, which is not there; correct its name or folder."
+        for module, test in sorted({*TEST_OF_MODULE.findall(text)}):
+            if module in modules and f"\ndef {test}(" not in modules[module].read_text():
+                yield page, f"names {test}, which {module} does not have; correct its name."
 
 
 if __name__ == "__main__":

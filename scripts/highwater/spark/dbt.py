@@ -12,9 +12,8 @@ from pathlib import Path
 import click
 
 from highwater.catalog.columns import as_typed
-from highwater.catalog.entities import column_in_other_letters, declaration_of
+from highwater.catalog.entities import column_in_other_letters
 from highwater.catalog.models import models
-from highwater.catalog.yaml_files import in_yaml
 from highwater.runtime.faults import java_has_ended, masked, without_trace, write_down
 from highwater.runtime.printable import ShownStream, in_shell, printable
 from highwater.spark import progress, untold
@@ -312,6 +311,6 @@ def _what_to_do(row: dict) -> str:
         added = in_shell(as_typed([(row["field"], "TYPE")])) if row["problem"] == "is not declared" else None
         return f" To make a column of it: highwater alter {row['entity']} add {added}" if added else ""
     return (
-        f" {column.field} is: in {declaration_of(row['entity']).name}, give the column {column.name} "
-        f"config: {{meta: {{field: {in_yaml(row['field'])}}}}}, then: highwater replay {row['entity']}"
+        f" {column.field} is; to read the column {column.name} from both: highwater alter {row['entity']} rename "
+        f"{in_shell(column.field)} {in_shell(row['field'])}"
     )

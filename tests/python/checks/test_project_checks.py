@@ -308,6 +308,15 @@ def test_docs(tree, fault):
     assert any(expected in line for line in check_docs.findings(tree)), check_docs.findings(tree)
 
 
+def test_a_page_names_tests_that_their_modules_have(tree):
+    (tree / "tests/python").mkdir()
+    write("tests/python/test_some.py", "import this\n\n\ndef test_value():\n    pass\n")(tree)
+    write("README.md", "`test_some.py::test_value` holds it, and `test_some.py::test_valu` does not.\n")(tree)
+    assert check_docs.findings(tree) == [
+        "README.md: names test_valu, which test_some.py does not have; correct its name."
+    ]
+
+
 SQL_FAULTS = {
     "layout of a model": (
         edit("models/publications/shop/shop_publications.sql", "select * from complete", "SELECT * from complete"),

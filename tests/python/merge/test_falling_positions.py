@@ -1,6 +1,7 @@
 """Positions that fall while the clock of the source goes on: what would lose in silence waits for an epoch."""
 
 import ast
+import json
 import random
 import re
 from collections import Counter
@@ -26,6 +27,7 @@ from highwater.status.status import status
 from highwater.upkeep.epoch import READ, declare_epochs
 from highwater.upkeep.rebuild import rebuild_from_raw
 from repository import FIXTURES, PROJECT
+from workshop import change as of_datastream
 
 CASE = FIXTURES / "cases/dbz-mysql-failover-undeclared/debezium_fleet/vans"
 HISTORIES = 20_000
@@ -127,14 +129,23 @@ def pallet(key, value, seconds, lsn, op="u") -> dict:
     return debezium(key, value, seconds, op, connector="postgresql", lsn=lsn)
 
 
+def pot(key, v, w, seconds, lsn, op="u") -> dict:
+    record = pallet(key, v, seconds, lsn, op)
+    record["after"]["w"] = w
+    return record
+
+
 def crate(key, value, seconds, pos, op="u", server=1, file="mysql-bin.000009") -> dict:
     return debezium(key, value, seconds, op, connector="mysql", server_id=server, file=file, pos=pos)
 
 
+AWAY = "__debezium_unavailable_value"
 MYSQL, POSTGRES = {"connector": "mysql"}, {"connector": "postgresql"}
 TABLES = {
     "debezium_fleet.vans": MYSQL,  # dbz-mysql-failover-undeclared
     "debezium_restored.pallets": POSTGRES,  # nothing in the records tells
+    "debezium_restored.bins": POSTGRES,  # a truncate that falls, and changes below a truncate
+    "debezium_restored.pots": POSTGRES,  # changes that carry some columns only
     "debezium_weeks.crates": MYSQL | {"clock": "ignore"},
     "debezium_few.drums": MYSQL,
     "debezium_at_once.bales": MYSQL,
@@ -142,6 +153,11 @@ TABLES = {
 }
 FIRST = {
     "debezium_restored.pallets": [pallet(1, "a", 1, 9100, "c"), pallet(2, "b", 2, 9200, "c")],
+    # the last of each is late, and its clock says so
+    "debezium_restored.bins": [pallet(1, "a", 1, 9100, "c"), pallet(None, None, 3, 9300, "t"),
+                               pallet(3, "c", 4, 9400, "c"), pallet(2, "b", 2, 9200, "c")],
+    "debezium_restored.pots": [pot(1, "a", "b", 1, 9100, "c"), pot(2, "x", "y", 5, 9200, "c"),
+                               pot(2, "w", AWAY, 4, 9150)],
     "debezium_weeks.crates": [crate(key, "old", key, 1000 * key, "c") for key in range(1, 5)],
     "debezium_few.drums": [crate(key, "old", key, 1000 * key, "c") for key in range(1, 5)],
     "debezium_at_once.bales": [
@@ -154,6 +170,9 @@ FIRST = {
 SECOND = {
     "debezium_restored.pallets": [pallet(1, "a2", 7200, 410), pallet(2, None, 7201, 420, "d"),
                                   pallet(3, "c", 7202, 430, "c")],
+    "debezium_restored.bins": [pallet(5, "e", 7200, 410, "c"), pallet(None, None, 7201, 420, "t"),
+                               pallet(6, "f", 7202, 430, "c")],
+    "debezium_restored.pots": [pot(1, "a2", AWAY, 7200, 410), pot(2, AWAY, "y2", 7201, 420)],
     "debezium_weeks.crates": [crate(1, "new", 7200, 10), crate(2, None, 7201, 20, "d"), crate(5, "e", 7202, 30, "c"),
                               crate(3, "new", 7203, 40)],
     # one change of one key, and one that is in order: too little to wait for
@@ -190,7 +209,8 @@ def deliver(workshop, name, contents):
 @pytest.fixture(scope="module")
 def falls(workshop):
     for table, settings in TABLES.items():
-        workshop.add_table(table, "id:int", "v:string", "debezium-json", settings)
+        columns = "v:string,w:string" if table.endswith("pots") else "v:string"
+        workshop.add_table(table, "id:int", columns, "debezium-json", settings)
     workshop.add_table("datastream_fallen.fallen", "history:int,k:string", "v:string")
     return workshop
 
@@ -211,7 +231,7 @@ def test_what_falls_waits(built):
     # the file that has both servers waits at the first build
     assert list(first) == ["bales"] and "name of the log files was mysql-bin and is binlog" in first["bales"]
     assert rows(built, "bales") == {}
-    assert sorted(second) == ["bales", "pallets", "vans"]
+    assert sorted(second) == ["bales", "bins", "pallets", "pots", "vans"]
     assert "vans waits: 3 records of debezium_fleet, from landing batch 2 on" in second["vans"]
     assert "2 changes of 2 keys" in second["vans"] and "the source was 101 and is 202" in second["vans"]
     assert "GTID source was 3a51c0de-0000-11ee-8000-00000000a101 and is 7b62d1ef" in second["vans"]
@@ -222,16 +242,28 @@ def test_what_falls_waits(built):
     assert status(built.spark, "vans")[0]["waiting"] == 3
 
 
+def test_truncates_and_partial_images_that_fall_wait(built):
+    _, second = built.said
+    # a truncate falls below all there is, and what is below one that was made before falls
+    assert "3 changes of 3 keys, the first of 2025-12-29 11:20:00" in second["bins"], second["bins"]
+    assert "2 changes of 2 keys" in second["pots"], second["pots"]
+    assert rows(built, "bins") == {3: "c"}
+    assert built.rows("select * from lake.pots order by id") == [(1, "a", "b"), (2, "x", "y")]
+
+
 def test_too_little_to_wait_is_said(built):
     assert list(built.doubtful) == ["drums"] and "1 change of debezium_few" in built.doubtful["drums"]
     assert rows(built, "drums") == {1: "old", 2: "old", 3: "old", 4: "newer"}
 
 
 def test_an_epoch_is_declared_by_the_lines_that_were_said(built):
-    (entry,) = re.findall(r"^      (- \{.*\})$", built.said[1]["pallets"], re.MULTILINE)
-    append_epoch("debezium_restored", yaml.safe_load(entry)[0])
-    assert build(built, "pallets") == {}
-    assert rows(built, "pallets") == {1: "a2", 3: "c"}
+    restored = ["pallets", "bins", "pots"]
+    for table in restored:
+        (entry,) = re.findall(r"^      (- \{.*\})$", built.said[1][table], re.MULTILINE)
+        append_epoch("debezium_restored", yaml.safe_load(entry)[0])
+    assert build(built, *restored) == {}
+    assert rows(built, "pallets") == {1: "a2", 3: "c"} and rows(built, "bins") == {6: "f"}
+    assert built.rows("select * from lake.pots order by id") == [(1, "a2", "b"), (2, "x", "y2")]
 
 
 @pytest.mark.long
@@ -276,6 +308,87 @@ def test_what_was_too_little_counts_on(built):
     rebuild_from_raw(built.spark, "drums")
     assert build(built, "drums") == {}
     assert rows(built, "drums") == {1: "new", 2: "new", 3: "new", 4: "newest"}
+
+
+def staged(key, seconds, seqno) -> str:
+    """A change as Tungsten's files have it."""
+    return f'"U","{seqno}","1","{datetime.fromtimestamp(START + seconds, UTC):%Y-%m-%d %H:%M:%S.000}","{key}","x"'
+
+
+def of_log(key, seconds, log, position) -> dict:
+    """A change of Arcion's, with the cursor of log files."""
+    cursor = {"extractorId": 0, "timestamp": at(seconds), "log": log, "position": position, "v": 2}
+    image = {"before": {}, "after": {"id": str(key), "v": "x"}, "exists": {"id": "1", "v": "1"}}
+    return {"tableName": {"name": "t"}, "opType": "I", "cursor": json.dumps(cursor), **image}
+
+
+def of_commit_log(key, seconds, segment) -> str:
+    """A change of Arcion's in CSV, with the cursor of commit logs."""
+    cursor = json.dumps(
+        {"extractorId": 0, "timestamp": at(seconds), "log": "bin.1", "position": segment, "logSeqNum": 1}
+    )
+    return f'{key},{key},3,x,x,3,U,"{cursor.replace(chr(34), 2 * chr(34))}",x'
+
+
+def in_bucket(key, seconds, log, offset) -> dict:
+    """A change of MySQL as Datastream's files have it."""
+    time = f"{datetime.fromtimestamp(START + seconds, UTC):%Y-%m-%dT%H:%M:%S}"
+    return {
+        "uuid": "u", "read_timestamp": time, "source_timestamp": time, "object": "shop_t", "stream_name": "s",
+        "read_method": "mysql-cdc-binlog", "sort_keys": [at(seconds), log, offset], "payload": {"id": key, "v": "x"},
+        "source_metadata": {"table": "t", "database": "shop", "change_type": "UPDATE"},
+    }  # fmt: skip
+
+
+def of_oracle(key, seconds, scn) -> dict:
+    return debezium(key, "x", seconds, connector="oracle", scn=str(scn), commit_scn=str(scn), ssn=0)
+
+
+def of_sqlserver(key, seconds, lsn) -> dict:
+    lsn = f"{lsn:08x}:00000d98:00a2"
+    return debezium(key, "x", seconds, connector="sqlserver", change_lsn=lsn, commit_lsn=lsn, event_serial_no=1)
+
+
+# of each format: its settings; a change of a key at a second and a position; what tells more than the clock
+FORMATS = {
+    "datastream_fell.jars": (
+        "datastream-json", None,
+        lambda key, seconds, n: of_datastream("UPDATE", f"{n:x}", {"id": key, "v": "x"}, at=at(seconds)),
+        None,
+    ),
+    "datastream_cans.cans": (
+        "datastream-gcs-json", {"order": "mysql_sort_keys"},
+        lambda key, seconds, n: in_bucket(key, seconds, f"{'binlog' if n < 500 else 'mysql-bin'}.000009", n),
+        "the name of the log files was mysql-bin and is binlog",
+    ),
+    "arcion_fell.tins": (
+        "arcion-json", None,
+        lambda key, seconds, n: of_log(key, seconds, f"{'binlog' if n < 500 else 'mysql-bin'}.000009", n),
+        "the name of the log files was mysql-bin and is binlog",
+    ),
+    "arcion_tubs.tubs": ("arcion-csv", None, of_commit_log, None),
+    "tungsten_fell.urns": ("tungsten-csv", {"dialect": "mysql"}, staged, None),
+    "debezium_orcl.casks": ("debezium-json", {"connector": "oracle"}, of_oracle, None),
+    "debezium_mssql.vats": ("debezium-json", {"connector": "sqlserver"}, of_sqlserver, None),
+}  # fmt: skip
+
+
+@pytest.mark.long
+def test_a_fall_is_found_in_every_format(falls):
+    for table, (form, settings, record, _) in FORMATS.items():
+        falls.add_table(table, "id:int", "v:string", form, settings)
+        # the last one is late, and its clock says so
+        before = [record(1, 1, 9100), record(2, 2, 9200), record(2, 0, 9000)]
+        for name, records in (("a", before), ("b", [record(1, 7200, 410), record(2, 7201, 420)])):
+            is_text = isinstance(records[0], str)
+            content = "".join(f"{line}\n" for line in records) if is_text else records
+            falls.deliver(table, f"{name}.{form.rpartition('-')[2]}", content)
+    falls.land(*{table.partition(".")[0] for table in FORMATS})
+    falls.build(*(f"+{table.partition('.')[2]}_changes" for table in FORMATS), command="run")
+    for table, (*_, told) in FORMATS.items():
+        said = dbt.waiting.get(table.partition(".")[2], "")
+        assert "5 records" in said and "2 changes of 2 keys" in said, (table, said)
+        assert (f", and {told}." in said) if told else ", and the" not in said, (table, said)
 
 
 def test_positions_of_rows_that_were_read_have_one_length_in_sql_and_in_status():

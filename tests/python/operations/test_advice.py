@@ -1,39 +1,66 @@
-"""What `rejected_changes` advises, done word by word: the record is taken in, and its row is right."""
+"""What `rejection_reasons` advises, done word by word: the record is taken in, and its row is right.
 
+One landing and one build carry all rejected records, and one more of each all that was delivered again; commands are
+typed as the advice has them.
+"""
+
+import json
+import re
+import shlex
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from highwater.upkeep.rebuild import rebuild_from_raw
-from highwater.upkeep.replay import replay
+from click.testing import CliRunner
+from highwater import cli
+from highwater.upkeep.evolution import meet
 from workshop import change
 
-pytestmark = pytest.mark.soak
-
-ADVICE, ORDERED, LEFT_OUT, EMPTIED = "datastream_advice", "datastream_told", "datastream_left", "debezium_advice"
+POSTGRES, MYSQL = {"connector": "postgresql"}, {"connector": "mysql"}
 UNAVAILABLE = "__debezium_unavailable_value"
+REPLAY, REBUILD = "highwater replay TABLE", "highwater rebuild TABLE --from raw"
+# feed -> format, settings, and of its declaration words and what takes their place
+FEEDS = {
+    "datastream_advice": ("datastream-json", None, ()),
+    "datastream_told": ("datastream-json", None, ()),
+    "datastream_left": ("datastream-json", None, ("json", "json\n          epochs: [{when: 'true', ignore: true}]")),
+    "debezium_advice": ("debezium-json", POSTGRES, ()),
+    "debezium_formless": ("debezium-json", POSTGRES, ()),
+    "debezium_offsets": ("debezium-json", POSTGRES, ()),
+    "debezium_failed": ("debezium-json", MYSQL, ("json", "json\n          epochs: [{source: '101'}]")),
+    "dms_advice": ("dms-csv", None, ()),
+}
 
 
-def row(key, value, *, id="id", at="1", **more) -> dict:
-    return change("INSERT", at, {id: key, "n": value}, **more)
+@dataclass(frozen=True)
+class Trial:
+    """A record that is rejected, and what is done about it.
+
+    Attributes:
+        columns: of the table, beside its key `id:int`. file: with the record. reason: of the rejection. advised: words
+            of the advice, a command with names for others in capitals. rows: at the end. edits: of the project, before
+            the command. again: the file that is delivered. values: of names in capitals. detail: words of the detail.
+    """
+
+    feed: str
+    columns: str
+    file: tuple[str, list | bytes]
+    reason: str
+    advised: str
+    rows: list
+    edits: list[tuple[Callable, str, str]] = field(default_factory=list)
+    again: tuple[str, list | bytes] | None = None
+    values: dict = field(default_factory=dict)
+    detail: str = ""
 
 
-def event(op: str, lsn: int, row: dict | None) -> dict:
-    source = {"connector": "postgresql", "name": "s", "table": "t", "lsn": lsn, "ts_ms": 1_700_000_000_000}
-    return {"op": op, "before": None, "after": row, "source": source | {"snapshot": "false"}, "ts_ms": lsn}
+def declaration(workshop, feed: str, table: str) -> Path:
+    return workshop.declaration(table)
 
 
-# table -> feed, column, what is delivered, the reason, what to do, the rows behind it
-Case = tuple[str, str, list | bytes, str, Callable, list]
-CASES: dict[str, Case] = {}
-
-
-def case(table: str, feed: str, column: str, delivered, reason: str, rows: list):
-    def of(follow):
-        CASES[table] = (feed, column, delivered, reason, follow, rows)
-        return follow
-
-    return of
+def sources(workshop, feed: str, table: str = "") -> Path:
+    return workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
 
 
 def edit(path: Path, old: str, new: str):
@@ -42,122 +69,196 @@ def edit(path: Path, old: str, new: str):
     path.write_text(text.replace(old, new, 1))
 
 
-def sources(workshop, feed: str) -> Path:
-    return workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
+def row(key, value, *, id="id", at="1", **more) -> dict:
+    return change("INSERT", at, {id: key, "n": value}, **more)
 
 
 def line(key, value) -> bytes:
-    import json
-
     return json.dumps(row(key, value), ensure_ascii=False).encode()
 
 
-@case("latin", ADVICE, "n:string", line(1, "größe").decode().encode("latin-1"), "not_utf8", [(1, "größe")])
-def deliver_in_utf8(workshop):
-    workshop.deliver(f"{ADVICE}.latin", "again.json", line(1, "größe"))
+def timeless() -> dict:
+    record = row(1, "late")
+    record["datastream_metadata"]["source_timestamp"] = "soon"
+    return record
 
 
-@case("cut", ADVICE, "n:string", line(1, "whole")[:-9] + b"\n", "malformed_record", [(1, "whole")])
-def deliver_whole(workshop):
-    workshop.deliver(f"{ADVICE}.cut", "again.json", line(1, "whole"))
+def event(op: str, lsn: int | None, after: dict | None, **source) -> dict:
+    source = {"connector": "postgresql", "name": "s", "table": "t", "lsn": lsn, "ts_ms": 1_700_000_000_000} | source
+    return {"op": op, "before": None, "after": after, "source": source | {"snapshot": "false"}, "ts_ms": 1}
 
 
-@case("timeless", ADVICE, "n:string", [row(1, "late", at="1") | {}], "unreadable_commit_time", [(1, "late")])
-def deliver_with_a_time(workshop):
-    workshop.deliver(f"{ADVICE}.timeless", "again.json", [row(1, "late")])
+def of_server(server: int, key: int, pos: int, n="x") -> dict:
+    place = {"server_id": server, "file": "binlog.000001", "pos": pos, "row": 0}
+    return event("c", None, {"id": key, "n": n}, connector="mysql", **place)
 
 
-CASES["timeless"][2][0]["datastream_metadata"]["source_timestamp"] = "soon"
+TOLD = ["1700000000000", "mysql-bin.000001", "4"]
+TRIALS = {
+    "latin": Trial(
+        "datastream_advice", "n:string", ("first.json", line(1, "größe").decode().encode("latin-1")),
+        "not_utf8", "in UTF-8 in a file under another name", [(1, "größe")], again=("again.json", line(1, "größe")),
+    ),
+    "cut": Trial(
+        "datastream_advice", "n:string", ("first.json", line(1, "whole")[:-9] + b"\n"),
+        "malformed_record", "whole in a file under another name", [(1, "whole")],
+        again=("again.json", line(1, "whole")),
+    ),
+    "timeless": Trial(
+        "datastream_advice", "n:string", ("first.json", [timeless()]),
+        "unreadable_commit_time", "with its time in a file under another name", [(1, "late")],
+        again=("again.json", [row(1, "late")]),
+    ),
+    "narrow": Trial(
+        "datastream_advice", "n:tinyint", ("first.json", [row(1, 300)]),
+        "value_does_not_fit", "highwater alter TABLE type COLUMN TYPE", [(1, 300)],
+        values={"COLUMN": "n", "TYPE": "int"},
+    ),
+    "unsigned": Trial(
+        "debezium_failed", "n:decimal(20,0)", ("first.json", [of_server(101, 1, 9000, n=-2)]),
+        "value_does_not_fit", "highwater alter TABLE unit COLUMN UNIT", [(1, 2**64 - 2)],
+        values={"COLUMN": "n", "UNIT": "unsigned"}, detail="declare the unit unsigned",
+    ),
+    "unscaled": Trial(
+        "debezium_advice", "n:decimal(9,2)", ("first.json", [event("c", 1, {"id": 1, "n": "1234"})]),
+        "value_does_not_fit", REPLAY, [(1, 1234)],
+        edits=[(sources, "postgresql", "postgresql\n          decimals: string")],
+        detail="declare `decimals`",
+    ),
+    "letters": Trial(
+        "datastream_advice", "n:string", ("first.json", [row(1, "x", id="ID"), row(2, "y", at="2")]),
+        "null_key", "highwater alter TABLE rename COLUMN FIELD", [(1, "x"), (2, "y")],
+        values={"COLUMN": "id", "FIELD": "ID"},
+    ),
+    "keyless": Trial(
+        "datastream_advice", "n:string", ("first.json", [row(None, "x")]),
+        "null_key", "with it in a file under another name", [(1, "x")], again=("again.json", [row(1, "x")]),
+    ),
+    "told": Trial(
+        "datastream_told", "n:string", ("first.json", [row(1, "x", at=None, sort_keys=TOLD)]),
+        "unreadable_sequence", REPLAY, [(1, "x")], edits=[(sources, "json", "json\n          order: mysql_sort_keys")],
+    ),
+    "unplaced": Trial(
+        "debezium_offsets", "n:string", ("t+0+0000000007.json", [event("c", None, {"id": 1, "n": "x"})]),
+        "unreadable_sequence", REPLAY, [(1, "x")],
+        edits=[(sources, "postgresql", "postgresql\n          order: kafka")],
+    ),
+    "misplaced": Trial(
+        "datastream_advice", "n:string", ("first.json", [row(1, "x", at="xyz")]),
+        "unreadable_sequence", "whole in a file under another name", [(1, "x")], again=("again.json", [row(1, "x")]),
+    ),
+    "left_out": Trial(
+        "datastream_left", "n:string", ("first.json", [row(1, "x")]), "ignored", REPLAY, [(1, "x")],
+        edits=[(sources, "\n          epochs: [{when: 'true', ignore: true}]", "")],
+    ),
+    "emptied": Trial(
+        "debezium_advice", "n:string",
+        ("first.json", [event("c", 1, {"id": 1, "n": "x"}), event("t", 2, None)]), "unknown_operation", REPLAY, [],
+        edits=[(declaration, "key: [id]", "key: [id]\n        truncates: true")],
+    ),
+    "partial": Trial(
+        "debezium_advice", "n:string,m:string",
+        ("first.json", [event("c", 1, {"id": 1, "n": "x", "m": "y"}),
+                        event("u", 2, {"id": 1, "n": "z", "m": UNAVAILABLE})]),
+        "partial_image", REBUILD, [(1, "z", "y")],
+        edits=[(declaration, "key: [id]", "key: [id]\n        partial_images: true")],
+    ),
+    "formless": Trial(
+        "debezium_formless", "n:string",
+        ("first.json", [{"id": 1, "n": "x", "__op": "c", "__lsn": 1, "__source_ts_ms": 1_700_000_000_000}]),
+        "unknown_form", REPLAY, [(1, "x")], edits=[(sources, "postgresql", "postgresql\n          form: flattened")],
+        detail="declare `form: flattened`",
+    ),
+    "failed": Trial(
+        "debezium_failed", "n:string", ("first.json", [of_server(101, 1, 9000), of_server(202, 2, 4)]),
+        "unknown_source", REPLAY, [(1, "x"), (2, "x")],
+        edits=[(sources, "{source: '101'}", "{source: '101'}, {source: '202'}")],
+    ),
+    "grown_advised": Trial(
+        "dms_advice", "n:string", ("20260105-101112345.csv", b"I,1,a\nI,2,b,c\n"),
+        "wrong_column_count", REBUILD, [(1, "a", None), (2, "b", "c")],
+        edits=[
+            (sources, "columns: [id, n]", "columns: [{columns: [id, n]}, {columns: [id, n, m]}]"),
+            (declaration, "n, data_type: string}", "n, data_type: string}\n      - {name: m, data_type: string}"),
+        ],
+    ),
+    "quoted": Trial(
+        "dms_advice", "said:string", ("20260105-101112345.csv", b"I,1,a,b\n"),
+        "wrong_column_count", "with quotes in a file under another name", [(1, "a,b")],
+        again=("20260106-101112345.csv", b'I,1,"a,b"\n'),
+    ),
+}  # fmt: skip
 
 
-@case("narrow", ADVICE, "n:tinyint", [row(1, 300)], "value_does_not_fit", [(1, 300)])
-def widen(workshop):
-    edit(workshop.declaration("narrow"), "data_type: tinyint", "data_type: int")
-    rebuild_from_raw(workshop.spark, "narrow")
+def typed(table: str, trial: Trial) -> list[str]:
+    """Return the command of an advice as somebody types it for a table."""
+    names = {"TABLE": table, **trial.values}
+    return shlex.split(re.sub(r"\b[A-Z]{4,}\b", lambda word: names[word[0]], trial.advised))[1:]
 
 
-@case("letters", ADVICE, "n:string", [row(1, "x", id="ID")], "null_key", [(1, "x")])
-def name_the_field(workshop):
-    edit(workshop.declaration("letters"), "{name: id, data_type: int}",
-         "{name: id, data_type: int, config: {meta: {field: ID}}}")  # fmt: skip
-    replay(workshop.spark, "letters")
-
-
-@case("told", ORDERED, "n:string", [row(1, "x", at=None, sort_keys=[1700000000000, 7, "mysql-bin.000001", 4])],
-      "unreadable_sequence", [(1, "x")])  # fmt: skip
-def declare_the_order(workshop):
-    edit(sources(workshop, ORDERED), "format: datastream-json",
-         "format: datastream-json\n          order: mysql_sort_keys")  # fmt: skip
-    replay(workshop.spark, "told")
-
-
-@case("left_out", LEFT_OUT, "n:string", [row(1, "x")], "ignored", [(1, "x")])
-def remove_the_entry(workshop):
-    edit(sources(workshop, LEFT_OUT), "\n          epochs: [{when: 'true', ignore: true}]", "")
-    replay(workshop.spark, "left_out")
-
-
-@case("emptied", EMPTIED, "n:string", [event("c", 1, {"id": 1, "n": "x"}), event("t", 2, None)],
-      "unknown_operation", [])  # fmt: skip
-def declare_truncates(workshop):
-    edit(workshop.declaration("emptied"), "key: [id]", "key: [id]\n        truncates: true")
-    replay(workshop.spark, "emptied")
-
-
-@case("partial", EMPTIED, "n:string,m:string",
-      [event("c", 1, {"id": 1, "n": "x", "m": "y"}), event("u", 2, {"id": 1, "n": "z", "m": UNAVAILABLE})],
-      "partial_image", [(1, "z", "y")])  # fmt: skip
-def declare_partial_images(workshop):
-    edit(workshop.declaration("partial"), "key: [id]", "key: [id]\n        partial_images: true")
-    rebuild_from_raw(workshop.spark, "partial")
-
-
-FEEDS = {ADVICE: None, ORDERED: None, LEFT_OUT: None, EMPTIED: {"connector": "postgresql"}}
+def commands_in(text: str) -> set[str]:
+    """Return the commands that a text names: words in small letters or capitals, to the end of the sentence."""
+    return set(re.findall(r"highwater [\w -]*\w", text))
 
 
 @pytest.fixture(scope="module")
 def followed(workshop):
     """What was said of each record, and the rows when its advice was followed."""
-    for table, (feed, columns, delivered, *_) in CASES.items():
-        form = "debezium-json" if feed == EMPTIED else "datastream-json"
-        workshop.add_table(f"{feed}.{table}", "id:int", columns, form, FEEDS[feed])
-        workshop.deliver(f"{feed}.{table}", "first.json", delivered)
-    declaration = workshop.declaration("emptied")
-    edit(declaration, "        # the feed tells when the table is truncated\n        truncates: true\n", "")
-    edit(sources(workshop, LEFT_OUT), "format: datastream-json",
-         "format: datastream-json\n          epochs: [{when: 'true', ignore: true}]")  # fmt: skip
-    tables = [f"+{table}" for table in CASES]
+    for table, trial in TRIALS.items():
+        form, settings, _ = FEEDS[trial.feed]
+        workshop.add_table(f"{trial.feed}.{table}", "id:int", trial.columns, form, settings)
+        workshop.deliver(f"{trial.feed}.{table}", *trial.file)
+    for feed, (*_, replaced) in FEEDS.items():
+        if replaced:
+            edit(sources(workshop, feed), *replaced)
+    for setting in ("truncates", "partial_images"):
+        for table in ("emptied", "partial"):
+            path = workshop.declaration(table)
+            path.write_text(re.sub(rf"( *#.*\n)? *{setting}: true\n", "", path.read_text()))
+    tables = [f"+{table}" for table in TRIALS]
     workshop.land(*FEEDS)
     workshop.build("rejection_reasons", "ledger", "rejected_changes", *tables, command="run")
-    said = {row[0]: row[1:] for row in workshop.rows(
-        "select table_name, rejection_reason, what_to_do from rejected_changes "
-        f"where table_name in ({', '.join(map(repr, CASES))})"
-    )}  # fmt: skip
-    for *_, follow, _ in CASES.values():
-        follow(workshop)
+    assert list(meet(workshop.spark, [*TRIALS])) == []
+    said = {}
+    for table, *words in workshop.rows(
+        "select table_name, rejection_reason, what_to_do, rejection_detail from rejected_changes "
+        f"where table_name in ({', '.join(map(repr, TRIALS))})"
+    ):
+        said.setdefault(table, []).append(words)
+    typing = CliRunner()
+    for table, trial in TRIALS.items():
+        for where, old, new in trial.edits:
+            edit(where(workshop, trial.feed, table), old, new)
+        if trial.again:
+            workshop.deliver(f"{trial.feed}.{table}", *trial.again)
+        else:
+            result = typing.invoke(cli.commands, typed(table, trial))
+            assert result.exit_code == 0, (table, result.output, result.exception)
     workshop.land(*FEEDS)
+    # as `highwater build` does first: what it refuses, it does not build
+    refused = [each.sentence for each in meet(workshop.spark, [*TRIALS]) if each.is_refused]
     workshop.build(*tables, command="run")
-    rows = {table: workshop.rows(f"select * from {table} order by 1") for table in CASES}
-    return said, rows
+    return said, {table: workshop.rows(f"select * from {table} order by 1") for table in TRIALS}, refused
 
 
-# of each action the words that stand in the advice
-WORDS = {
-    "not_utf8": "in UTF-8",
-    "malformed_record": "under another name",
-    "unreadable_commit_time": "under another name",
-    "value_does_not_fit": "highwater rebuild TABLE --from raw",
-    "null_key": "highwater replay TABLE",
-    "unreadable_sequence": "highwater replay TABLE",
-    "ignored": "highwater replay TABLE",
-    "unknown_operation": "truncates: true",
-    "partial_image": "highwater rebuild TABLE --from raw",
-}
-
-
-@pytest.mark.parametrize("table", CASES)
+@pytest.mark.soak
+@pytest.mark.parametrize("table", TRIALS)
 def test_the_advice_of_a_reason_takes_its_record_in(followed, table):
-    said, rows = followed
-    *_, reason, _, expected = CASES[table]
-    assert said[table][0] == reason and WORDS[reason] in said[table][1]
-    assert rows[table] == expected
+    said, rows, _ = followed
+    trial = TRIALS[table]
+    ((reason, what_to_do, detail),) = said[table]
+    assert reason == trial.reason and trial.advised in what_to_do and trial.detail in (detail or ""), said[table]
+    assert rows[table] == trial.rows
+
+
+@pytest.mark.soak
+def test_no_build_refuses_what_was_advised(followed):
+    assert followed[-1] == []
+
+
+def test_every_reason_and_every_command_is_tried(workshop):
+    tried = {(trial.reason, trial.advised) for trial in TRIALS.values()}
+    reasons = workshop.rows("select rejection_reason, what_to_do from rejection_reasons")
+    assert {reason for reason, _ in reasons} == {reason for reason, _ in tried}
+    advised = {(reason, command) for reason, text in reasons for command in commands_in(text)}
+    assert len(advised) > 8 and advised <= tried, advised - tried

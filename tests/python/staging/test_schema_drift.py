@@ -119,8 +119,8 @@ def test_a_field_in_other_letters_is_told_with_what_to_do(drifting, capsys, monk
     status, output = build(drifting, capsys, monkeypatch)
     assert status == 0
     assert (
-        "datastream_drift/drifting/letters.json: the field V is not declared (1 record, the first in line 1). v is: in "
-        "drifting.yml, give the column v config: {meta: {field: V}}, then: highwater replay drifting" in output
+        "datastream_drift/drifting/letters.json: the field V is not declared (1 record, the first in line 1). v is; to "
+        "read the column v from both: highwater alter drifting rename v V" in output
     )
 
 

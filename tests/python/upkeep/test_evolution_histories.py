@@ -102,7 +102,7 @@ def test_rows_are_those_of_the_source(workshop, form, seed):
         workshop.land(feed)
         said = list(meet(workshop.spark, [table]))
         assert not [each for each in said if each.is_refused], said
-        workshop.build(f"+{table}", "+ledger", command="run")
+        workshop.build(f"+{table}", "ledger", command="run")
     found = {row.id: row.asDict() for row in workshop.spark.table(table).collect()}
     wanted = {key: {name: row.get(name) for name in source.columns} for key, row in source.rows.items()}
     assert {key: {n: v for n, v in row.items() if n != "id"} for key, row in found.items()} == wanted, seed

@@ -79,7 +79,7 @@ def declare(source: Source):
     source.undeclared = []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, 8, 9])  # with every kind of change, and renamed columns that stay
 @pytest.mark.parametrize("form", ["debezium-json", "datastream-json"])
 def test_rows_are_those_of_the_source(workshop, form, seed):
     feed, table = f"{form[:6]}_evolving{seed}", f"evolving_{form[:6]}{seed}"

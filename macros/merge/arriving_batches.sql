@@ -275,19 +275,18 @@
         {%- endif -%}
     {%- endfor -%}
     {%- for source in arriving.staged -%}
-        {%- set epochs = highwater.feed_setting(source.feed, 'epochs', []) -%}
+        {%- set epochs = highwater.epochs_of_feed(source.feed) -%}
         {%- for batch in source.batches -%}
             {%- if batch.truncate -%}
                 {%- do arriving.truncates.append({'sequence': batch.truncate, 'landed_at': batch.landed_at}) -%}
             {%- endif -%}
-            {%- for epoch in epochs[:(batch.epoch or 0) | int] if epoch.get('resync') and epoch.get('table', source.table) == source.table -%}
+            {%- for epoch in epochs if epoch.number <= (batch.epoch or 0) | int and epoch.entry.get('resync') and epoch.entry.get('table', source.table) == source.table -%}
                 {#- a new baseline has begun: what it does not hold is gone -#}
-                {%- set number = epochs.index(epoch) + 1 -%}
-                {%- set start = '%016x' % number -%}
+                {%- set start = '%016x' % epoch.number -%}
                 {%- if start not in arriving.truncates | map(attribute='sequence') -%}
                     {%- do arriving.truncates.append({'sequence': start, 'landed_at': batch.landed_at}) -%}
                     {%- do arriving.resyncs.append({
-                        'feed': source.feed, 'epoch': number, 'sequence': start,
+                        'feed': source.feed, 'epoch': epoch.number, 'sequence': start,
                         'landing_batch': batch.landing_batch, 'landed_at': batch.landed_at,
                     }) -%}
                 {%- endif -%}
@@ -298,9 +297,9 @@
 
 {%- macro _refuse_resyncs(arriving) -%}
     {%- for source in arriving.staged -%}
-        {%- for epoch in highwater.feed_setting(source.feed, 'epochs', []) if epoch.get('resync') and epoch.get('table', source.table) == source.table -%}
+        {%- for epoch in highwater.epochs_of_feed(source.feed) if epoch.entry.get('resync') and epoch.entry.get('table', source.table) == source.table -%}
             {{ exceptions.raise_compiler_error(
-                "epoch " ~ loop.index ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
+                "epoch " ~ epoch.number ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
                 ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in the YAML of "
                 ~ arriving.entity ~ "_changes. An epoch of another table says `table:`."
             ) }}

@@ -84,7 +84,9 @@ def install():
 def _known(context, parameter, value):
     """Refuse a table that is not there before Spark starts, which takes a while."""
     from highwater.catalog.entities import known_table
+    from highwater.upkeep.renaming import refuse_half
 
+    refuse_half()
     return value and known_table(value)
 
 
@@ -119,6 +121,22 @@ def land(feeds, skip):
                 raise CheckError("\n".join(landed.refused + landed.failures))
 
 
+def _finish_renaming() -> tuple[str, str] | None:
+    """Do the rest of a renaming that was killed; return its names."""
+    from highwater.runtime.project import lease
+    from highwater.spark import dbt
+    from highwater.spark.spark import session
+    from highwater.upkeep import alter, renaming
+
+    if half := renaming.under_way():
+        with lease("highwater alter"):
+            renaming.finish_project()
+            dbt.begin(is_same=False)
+            for line in alter.rename(session(), *half):
+                click.echo(line)
+    return half
+
+
 @commands.command(context_settings={"ignore_unknown_options": True})
 @click.option("--hold", is_flag=True, help="Publish a group of tables only when its checks have passed.")
 @click.option("--verbose", is_flag=True, help="Print dbt's own log, a line for everything that it begins and ends.")
@@ -136,6 +154,7 @@ def build(hold, verbose, arguments):
     from highwater.builds.build import build as build_tables
     from highwater.upkeep.evolution import meet
 
+    _finish_renaming()
     if status := build_tables(list(arguments), hold, verbose, meet):
         sys.exit(status)
 
@@ -145,7 +164,9 @@ def build(hold, verbose, arguments):
 def dbt_command(arguments):
     """Run any dbt command in the project's environment."""
     from highwater.builds.build import run_dbt
+    from highwater.upkeep.renaming import refuse_half
 
+    refuse_half()
     sys.exit(run_dbt(list(arguments)))
 
 
@@ -189,16 +210,24 @@ def rebuild(table, origin, accept_loss):
 
 
 @commands.command()
-@click.argument("table", callback=_known)
-@click.argument("action", type=click.Choice(["add", "drop", "rename", "type", "unit", "key"]))
+@click.argument("table")
+@click.argument("action", type=click.Choice(["add", "drop", "rename", "type", "unit", "key", "name", "feed"]))
 @click.argument("values", nargs=-1)
 @click.option("--dry-run", is_flag=True, help="Say what it would edit, read and write, and do nothing.")
 @click.option("--accept-loss", is_flag=True, help="Go on where records or keys that are there would be lost.")
-def alter(table, action, values, dry_run, accept_loss):
+@click.option("--format", help="Of `feed`: the format of a feed that is not declared yet.")
+@click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="Of `feed`: a setting of such a feed.")
+@click.option("--source-table", metavar="NAME", help="Of `feed`: what it calls the table, where that is another name.")
+@click.option(
+    "--resync", is_flag=True, help="Of `feed`: it begins with a full load, and keys that this lacks are gone."
+)
+@click.option("--at-source", is_flag=True, help="Of `name`: the source calls it so; its name in the lake stays.")
+def alter(table, action, values, dry_run, accept_loss, format, settings, source_table, resync, at_source):
     """Change TABLE: its declaration, its tables, and what has landed of it, which is read again where that matters.
 
     ACTION and VALUES are: add COLUMN:TYPE, drop COLUMN, rename OLD NEW (of the field in the records), type COLUMN TYPE,
-    unit COLUMN UNIT, key COLUMN…
+    unit COLUMN UNIT, key COLUMN…, name NAME (of the table, in the project and in the lake),
+    feed FEED.TABLE (another feed that brings its records from now on).
     """
     from highwater.builds import last_build
     from highwater.runtime.project import lease
@@ -206,7 +235,16 @@ def alter(table, action, values, dry_run, accept_loss):
     from highwater.spark.spark import reading_session, session
     from highwater.upkeep import alter as altering
 
-    alteration = altering.alteration(table, action, values)
+    if _finish_renaming() == (table, *values) and action == "name" and not at_source:
+        return
+    of_feed = {
+        "format": format,
+        "settings": _settings_given(settings),
+        "source_table": source_table,
+        "resync": resync,
+        "at_source": at_source,
+    }
+    alteration = altering.alteration(_known(None, None, table), action, values, **of_feed, at_source=at_source)
     if dry_run:
         with reading_session() as spark:
             for line in altering.what_it_would_touch(spark, alteration):

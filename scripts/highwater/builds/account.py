@@ -39,6 +39,13 @@ def remember(account: Mapping[str, int], tables: Iterable[str]) -> None:
     write_whole(lake() / "account.json", json.dumps(record))
 
 
+def rename(entity: str, new: str) -> None:
+    """Let the account of the last build be of a table under its new name."""
+    if entity in (found := remembered()).get("tables", []):
+        tables = sorted(new if table == entity else table for table in found["tables"])
+        write_whole(lake() / "account.json", json.dumps(found | {"tables": tables}))
+
+
 def in_words(account: Mapping[str, int]) -> str:
     """Return how many records have landed, and what became of them.
 

@@ -1,18 +1,24 @@
 """By which declaration the tables of the lake were made, `<lake>/declared.json`, and what the project declares now."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from highwater.catalog.columns import DECIMAL, stored_columns
-from highwater.catalog.entities import declaration_of, log_of
-from highwater.catalog.feeds import plain_text
+from highwater.catalog.entities import declaration_of, log_of, logged_tables, sources_of_logs
+from highwater.catalog.feeds import FORMATS, Feed, declared_feeds, numbers_of, plain_text
 from highwater.catalog.yaml_files import in_yaml
 from highwater.runtime.project import lake, read_state, write_whole
 
 
-def declared_shape(entity: str) -> dict:
-    """Return what the tables of an entity are made by: `columns` by name, each with what it declares, and its `key`."""
+def declared_shape(entity: str, sources: list[tuple[str, str]] | None = None) -> dict:
+    """Return what the tables of an entity are made by: `columns` by name, each with what it declares, `key`, `sources`.
+
+    Arguments:
+        sources: the (feed, source_table) of its records; None: they are looked up among those of all tables.
+    """
+    if sources is None:
+        sources = dict(logged_tables()).get(entity, [])
     declared, columns = log_of(entity), {}
     for column in declared.get("columns") or []:
         if "data_type" not in column:
@@ -25,7 +31,8 @@ def declared_shape(entity: str) -> dict:
         told["came_later"] = bool(meta.get("came_later", False))
         columns[name] |= told
     meta = (declared.get("config") or {}).get("meta") or {}
-    return {"columns": columns, "key": list(meta.get("key") or [])}
+    told = sorted([feed, table] for feed, table in sources)
+    return {"columns": columns, "key": list(meta.get("key") or []), "sources": told}
 
 
 def as_spark_has_it(data_type: str) -> str:
@@ -72,6 +79,7 @@ class Differences:
         entity: whose they are. added, dropped: names of columns. types: was and is, by name of column. renamed: columns
             that have a field more than before. moved: of new columns, the name that their field had before. others:
             what else differs, in words. later: columns that are declared without `came_later`, and were added with it.
+            feeds: `<feed>.<table>` that bring records too now, and whose order nothing says.
     """
 
     entity: str
@@ -82,14 +90,15 @@ class Differences:
     moved: dict[str, str] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     later: list[str] = field(default_factory=list)
+    feeds: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.dropped or self.types or self.renamed or self.others)
+        return bool(self.added or self.dropped or self.types or self.renamed or self.others or self.feeds)
 
     @property
     def is_unsafe(self) -> bool:
         """Whether rows that are there would be others, so that somebody has to say that they should be."""
-        return bool(self.others) or not all(widens(*types) for types in self.types.values())
+        return bool(self.others or self.feeds) or not all(widens(*types) for types in self.types.values())
 
     def in_words(self) -> str:
         """Return what differs, in words."""
@@ -97,7 +106,20 @@ class Differences:
         words += [f"the column {name} is not declared any more" for name in self.dropped]
         words += [f"{name} is {now} and was {was}" for name, (was, now) in self.types.items()]
         words += [f"{name} has another field since" for name in self.renamed]
+        words += [f"{feed} brings its records too, and its positions are of another kind" for feed in self.feeds]
         return ", ".join([*words, *self.others])
+
+    def what_to_do(self) -> str:
+        """Return the command that does what no build does by itself."""
+        if self.feeds:
+            return (
+                f"To let its records count after those of the other feeds: highwater alter {self.entity} feed "
+                f"{self.feeds[0]}"
+            )
+        return (
+            f"To make log and table anew by this declaration, from what has landed: highwater rebuild {self.entity} "
+            "--from raw"
+        )
 
 
 def _said(value: str | None) -> str:
@@ -113,7 +135,7 @@ def shape_of_table(types: dict[str, str], now: dict) -> dict:
     own = {name: data_type for name, data_type in types.items() if name not in stored_columns()}
     others = {"field": None, "unit": None, "former_fields": [], "came_later": False}
     columns = {name: {**others, "field": name, **now["columns"].get(name, {}), "type": t} for name, t in own.items()}
-    return {"columns": columns, "key": now["key"]}
+    return {"columns": columns, "key": now["key"], "sources": now["sources"]}
 
 
 def differences(entity: str, was: dict, now: dict, types: dict[str, str], base: dict[str, str] | None) -> Differences:
@@ -142,6 +164,7 @@ def differences(entity: str, was: dict, now: dict, types: dict[str, str], base: 
             found.renamed.append(name)
         if before["came_later"] and not column["came_later"]:
             found.later.append(name)
+    found.feeds = [*_incomparable(entity, was.get("sources") or [], now["sources"])]
     found.dropped = [name for name in was["columns"] if name not in now["columns"]]
     fields = {was["columns"][name]["field"]: name for name in found.dropped}
     found.moved = {n: fields[f] for n in found.added if (f := now["columns"][n]["field"]) in fields}
@@ -149,6 +172,29 @@ def differences(entity: str, was: dict, now: dict, types: dict[str, str], base: 
         named = [", ".join(key) or "none" for key in (now["key"], was["key"])]
         found.others.append(f"the key is {named[0]} and was {named[1]}")
     return found
+
+
+def _incomparable(entity: str, was: list, now: list) -> Iterator[str]:
+    """Yield the feeds that a table has now and had not, whose changes nothing puts above those that are there."""
+    if not was or now == was:
+        return
+    feeds = declared_feeds()
+    old = [feeds.get(feed) for feed, _ in was]
+    for feed in [feeds[name] for name, table in now if [name, table] not in was and name in feeds]:
+        others = [other for other in old if other is None or _kind_of(other) != _kind_of(feed)]
+        others = [other for other in others if other is None or other.role == "changes"]
+        table = dict(dict(sources_of_logs())[entity])[feed.name]
+        highest = max((n for other in others if other for n in numbers_of(other.epochs)), default=0)
+        own = zip(numbers_of(feed.epochs), feed.epochs, strict=True)
+        above = [number for number, epoch in own if number > highest and epoch.get("table", table) == table]
+        if feed.role == "changes" and others and not above:
+            yield f"{feed.name}.{table}"
+
+
+def _kind_of(feed: Feed) -> tuple:
+    """Return what positions of a feed are; those of one kind can be compared where they are of one source."""
+    told = ("connector", "order", "sequence_column", "timestamp_column")
+    return FORMATS[feed.format].macro, *(str(feed.settings.get(name)) for name in told)
 
 
 def file_of(entity: str) -> str:

@@ -7,7 +7,7 @@ import yaml
 
 from highwater.catalog.columns import Column
 from highwater.catalog.entities import declaration_of, declared_columns, settings_of
-from highwater.catalog.feeds import FAST_LOADER, plain_text
+from highwater.catalog.feeds import FAST_LOADER, declared_feeds, plain_text
 from highwater.catalog.rendering import column_line
 from highwater.catalog.yaml_files import (
     IN_JINJA,
@@ -55,20 +55,56 @@ def append_epoch(feed: str, epoch: dict) -> Path | None:
     Returns: the file that was written; None: the feed has this epoch already.
     Raises: UsageError when it does not get in.
     """
-    epochs = epochs_of(feed)[1]
-    if epoch in epochs:
-        return None
+    return None if epoch in epochs_of(feed)[1] else append_epochs(feed, [epoch])
+
+
+def append_epochs(feed: str, epochs: list[dict]) -> Path:
+    """Append epochs to those of a feed, by one step; return the file that was written.
+
+    Raises: UsageError when they do not get in.
+    """
+    path, there = sources_file(feed), epochs_of(feed)[1]
+    text = changed = path.read_text()
+    for number, epoch in enumerate(epochs):
+        source = named(value_of(yaml.compose(changed, FAST_LOADER), "sources"), feed)
+        settings = value_of(source, "config", "meta", "feed")
+        entry = _in_flow(epoch)
+        listed = value_of(settings, "epochs")
+        if listed is None or not (there or number):
+            begun = f"epochs: [{entry}]" if settings.flow_style else "epochs:"
+            changed = _with_setting(changed, settings, begun, entry)
+        else:
+            changed = with_item(changed, listed, f"- {entry}")
+    written = "`, `".join(f"- {_in_flow(epoch)}" for epoch in epochs)
+    write_entry(path, text, changed, lambda: epochs_of(feed)[1] == [*there, *epochs], written)
+    return path
+
+
+def add_other_name(feed: str, table: str, name: str) -> Path | None:
+    """Declare what else the source calls a table of a feed, in its `also_called`.
+
+    Returns: the file that was written; None: it is declared already.
+    Raises: UsageError when it does not get in, or another table is called so.
+    """
     path = sources_file(feed)
     text = path.read_text()
-    source = named(value_of(yaml.compose(text, FAST_LOADER), "sources"), feed)
-    settings = value_of(source, "config", "meta", "feed")
-    entry = _in_flow(epoch)
-    listed = value_of(settings, "epochs")
-    if listed is None or not epochs:
-        changed = _with_setting(text, settings, f"epochs: [{entry}]" if settings.flow_style else "epochs:", entry)
+
+    def node_in(text: str):
+        source = named(value_of(yaml.compose(text, FAST_LOADER), "sources"), feed)
+        return named(value_of(source, "tables"), table)
+
+    there = value_of(node_in(text), "config", "meta", "also_called")
+    if there is not None and name in [each.value for each in there.value]:
+        return None
+    if there is None:
+        changed = _with_nested(text, node_in(text), ["config", "meta"], f"also_called: [{in_yaml(name)}]")
     else:
-        changed = with_item(text, listed, f"- {entry}")
-    write_entry(path, text, changed, lambda: epochs_of(feed)[1] == [*epochs, epoch], f"- {entry}")
+        changed = with_item(text, there, f"- {in_yaml(name)}")
+
+    def is_right():
+        return declared_feeds()[feed].in_raw(name) == declared_feeds()[feed].source_table(table)
+
+    write_entry(path, text, changed, is_right, f"also_called: [{name}]")
     return path
 
 

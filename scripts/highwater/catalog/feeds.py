@@ -77,6 +77,15 @@ class Feed:
     settings: dict = field(default_factory=dict)
     endings: tuple[str, ...] = ()
 
+    def in_raw(self, table: str | None) -> str | None:
+        """Return what `raw` calls a table by the name that a folder, a file or a record has for it."""
+        return self.options.also_called.get(table, table)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of its tables, where folders tell them: one each, and those of tables that were renamed."""
+        return [*map(self.source_table, self.tables), *self.options.also_called]
+
     def source_table(self, table: str) -> str:
         """Return what `raw` calls one of its tables: the folder, or the name that files or records tell."""
         return self.source_tables.get(table, table)
@@ -87,6 +96,11 @@ class Feed:
         return self.options.format
 
     @property
+    def epochs(self) -> list[dict]:
+        """Its epochs, oldest first, as far as they are declared as mappings."""
+        return [epoch for epoch in self.settings.get("epochs") or [] if isinstance(epoch, dict)]
+
+    @property
     def root(self) -> str:
         """The folder or URI that holds this feed's folder."""
         return exports_root() if self.role == "export" else landing_root()
@@ -95,6 +109,14 @@ class Feed:
     def raw_table(self) -> str:
         """The Delta table that this feed lands in."""
         return f"raw.{self.name}"
+
+
+def numbers_of(epochs: list[dict]) -> list[int]:
+    """Return the numbers of a feed's epochs: of each the one that it says, or one more than that before it."""
+    numbers = []
+    for epoch in epochs:
+        numbers.append(epoch.get("number", (numbers or [0])[-1] + 1))
+    return numbers
 
 
 # the same as yaml.SafeLoader, twelve times as fast
@@ -181,8 +203,14 @@ def _check_words(where: str, settings: dict, format: str) -> None:
             raise UsageError(f"{where}: {format} needs the setting {name}, one of: {', '.join(allowed)}{instead}.")
 
 
-def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, str]) -> Feed:
-    """Return the feed that a source declares, its settings checked; `tables` has what raw calls them by dbt's name."""
+def feed_of_settings(
+    where: str, name: str, settings: dict, tables: dict[str, str], also_called: dict[str, str] | None = None
+) -> Feed:
+    """Return the feed that a source declares, its settings checked.
+
+    Arguments:
+        tables: what raw calls them, by dbt's name. also_called: what raw calls them, by other names at the source.
+    """
     format = _choice(where, settings, "format", FORMATS)
     known = FORMATS[format].settings | {"format", "role", "retention_days", "new_fields"}
     known |= {"endings"} if FORMATS[format].is_delivered else set()
@@ -212,6 +240,7 @@ def feed_of_settings(where: str, name: str, settings: dict, tables: dict[str, st
         table_in_records=layout == TABLE_IN_RECORDS,
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
         wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
+        also_called=also_called or {},
     )
     _text(where, settings, "prefix", None, re.compile(".*"), "what names of metadata begin with, a quoted text")
     _text(where, settings, "no_supplement", None, re.compile(".+"), "the word of values that the log did not have")
@@ -233,6 +262,16 @@ def _source_table(where: str, table: dict) -> str:
     if not isinstance(told, str) or not told:
         raise UsageError(f"{where}: source_table of {table['name']} is {told!r}; it must be a quoted text.")
     return plain_text(told)
+
+
+def _also_called(where: str, table: dict) -> list[str]:
+    """Return what else the source calls a table, as `also_called` beside its `source_table` says."""
+    told = ((table.get("config") or {}).get("meta") or {}).get("also_called") or []
+    if not isinstance(told, list) or not all(isinstance(name, str) and name for name in told):
+        raise UsageError(
+            f"{where}: also_called of {table['name']} is {told!r}; it must be a list of texts: [purchases]."
+        )
+    return [plain_text(name) for name in told]
 
 
 def _sources_in(path: Path, text: str) -> list[dict]:
@@ -271,10 +310,12 @@ def declared_feeds() -> dict[str, Feed]:
                     raise UsageError(
                         f"{where}: {name!r} is no name for a feed or table; use lower-case letters, digits and _."
                     )
-            twice = [told for told in tables.values() if [*tables.values()].count(told) > 1]
+            others = [(o, tables[str(t["name"])]) for t in source.get("tables") or [] for o in _also_called(where, t)]
+            every = [*tables.values(), *(other for other, _ in others)]
+            twice = [told for told in every if every.count(told) > 1]
             if twice:
                 raise UsageError(f"{where}: two of its tables read the records of {twice[0]!r}.")
             if source["name"] in feeds:
                 raise UsageError(f"{where} is declared twice.")
-            feeds[source["name"]] = feed_of_settings(where, source["name"], settings, tables)
+            feeds[source["name"]] = feed_of_settings(where, source["name"], settings, tables, dict(others))
     return feeds

@@ -220,6 +220,7 @@ class ReadOptions:
         table_in_records: whether each record tells its table.
         schema: the source schema whose tables go by their bare names; None: of each name, the one that came first.
         wrapping: the field that holds the document, where it is another one than `value`.
+        also_called: what raw calls tables that the source calls otherwise too, by that other name.
     """
 
     format: str
@@ -227,3 +228,4 @@ class ReadOptions:
     table_in_records: bool = False
     schema: str | None = None
     wrapping: str | None = None
+    also_called: dict[str, str] = field(default_factory=dict)

@@ -171,7 +171,7 @@ def look(feed: Feed) -> Delivered:
     if not FORMATS[feed.format].is_delivered:
         return found
     names = {"format": feed.format, "endings": feed.endings}
-    for table in map(feed.source_table, feed.tables) if feed.layout == TABLE_IN_FOLDERS else [None]:
+    for table in feed.folders if feed.layout == TABLE_IN_FOLDERS else [None]:
         folders = [name for name in (feed.name, table) if name]
         read = []
         for file in files_below(feed.root, *folders, leaves_alone=functools.partial(left_alone, **names)):
@@ -227,7 +227,7 @@ def _delivered(feed: Feed, table: str | None, file: Found, declared: "Declared")
     return DeliveredFile(
         path=file.path,
         source_file=printable(name) if file.problem else name,
-        table=_table_of_file(file.below.name, feed) if feed.layout == TABLE_IN_FILE_NAMES else table,
+        table=feed.in_raw(_table_of_file(file.below.name, feed) if feed.layout == TABLE_IN_FILE_NAMES else table),
         size=file.size,
         modified_at=file.modified_at,
         position=declared.position,
@@ -273,7 +273,7 @@ def undeclared_folders(feed: Feed) -> list[str]:
     """Return the names of the folders beside the feed's table folders, whose files are not read."""
     if feed.layout != TABLE_IN_FOLDERS or not FORMATS[feed.format].is_delivered:
         return []
-    declared = {feed.source_table(table) for table in feed.tables}
+    declared = {*feed.folders}
     beside = folders_in(feed.root, feed.name)
     return sorted(
         name for name in beside if name not in declared and left_alone(name, True, feed.format, feed.endings) is None
@@ -396,7 +396,7 @@ def _read_file(
             stream = CountedStream(opened)
             for batch in _read_records(system, options, file, stream, names, columns):
                 count += batch.num_rows
-                yield _entries("record", file, batch)
+                yield _entries("record", file, as_declared(batch, options.also_called))
             while stream.read(records.BLOCK_BYTES):
                 pass
         if stream.size != file["size"]:
@@ -421,6 +421,16 @@ def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, strea
             yield from readers.read(opened, options, names, columns)
     else:
         yield from readers.read(stream, options, names, columns)
+
+
+def as_declared(batch: pyarrow.RecordBatch, also_called: dict[str, str]) -> pyarrow.RecordBatch:
+    """Return records under the names that raw has for tables which the source has renamed."""
+    place = batch.schema.get_field_index("source_table")
+    told = batch.column(place).to_pylist() if also_called else []
+    if not also_called.keys() & {*told}:
+        return batch
+    tables = pyarrow.array([also_called.get(name, name) for name in told], pyarrow.string())
+    return batch.set_column(place, batch.schema.field(place), tables)
 
 
 def _entries(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.RecordBatch:

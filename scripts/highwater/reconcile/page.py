@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.rendering import render
-from highwater.reconcile.results import results
 from highwater.reconcile.verdict import (
     FAIL,
     INCONCLUSIVE,
@@ -18,6 +17,7 @@ from highwater.reconcile.verdict import (
     Sample,
 )
 from highwater.runtime.printable import printable
+from highwater.runtime.project import results
 
 SHOWN = {
     "equal": "equal",

@@ -24,7 +24,7 @@ from highwater.reconcile.explain import Explanation, explain
 from highwater.reconcile.export import Doubts, flaws_of_records, rows_that_cannot_be_read, unreadable_in_words
 from highwater.reconcile.measure import Measurement, measure, scratch
 from highwater.reconcile.plan import Plan, Unplanned, plans
-from highwater.reconcile.results import RUN, append_results, results
+from highwater.reconcile.results import RUN, append_results
 from highwater.reconcile.settle import Settlement, settle
 from highwater.reconcile.subject import Request, Subject, subject_of
 from highwater.reconcile.verdict import (
@@ -39,6 +39,7 @@ from highwater.reconcile.verdict import (
     verdict_of,
 )
 from highwater.runtime.errors import UsageError
+from highwater.runtime.project import results
 from highwater.upkeep.compact import newest_version
 
 __all__ = [

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from highwater.reconcile.verdict import VERDICTS, Comparison, Reconciliation
-from highwater.runtime.project import lake
+from highwater.runtime.project import results
 
 RUN = "%Y-%m-%d %H:%M:%S.%f"
 SCHEMA = (
@@ -14,16 +14,6 @@ SCHEMA = (
     "position string, sequence string, lake_rows bigint, export_rows bigint, keys map<string, bigint>, "
     "seconds double, details string"
 )
-
-
-def results() -> Path:
-    """Return where the results of all runs are: a Delta table."""
-    return lake().resolve() / "reconciliations"
-
-
-def open_differences() -> Path:
-    """Return where it is kept which keys differed, of exports without a position: a Delta table of hashes."""
-    return lake().resolve() / "open_differences"
 
 
 def append(spark, rows: list[tuple], schema: str, path: Path) -> None:

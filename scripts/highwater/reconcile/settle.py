@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from highwater.reconcile.measure import DIFFERENCES, Measurement
 from highwater.reconcile.plan import Plan
 from highwater.reconcile.position import Window
-from highwater.reconcile.results import append, open_differences
+from highwater.reconcile.results import append
 from highwater.reconcile.subject import Subject
 from highwater.reconcile.verdict import Count, Counted
+from highwater.runtime.project import open_differences
 from highwater.spark.spark import quoted
 
 # more differences than this are no tail that is on its way

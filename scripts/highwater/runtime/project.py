@@ -82,6 +82,16 @@ def read_state(path: Path) -> dict:
     return found if isinstance(found, dict) else {}
 
 
+def results() -> Path:
+    """Return where the results of all reconciliations are: a Delta table beside the lake's own."""
+    return lake().resolve() / "reconciliations"
+
+
+def open_differences() -> Path:
+    """Return where it is kept which keys differed, of exports without a position: a Delta table of hashes."""
+    return lake().resolve() / "open_differences"
+
+
 def landing_root() -> str:
     """Return the folder or URI where feeds land: `$HIGHWATER_LANDING`, by default `landing`, here or in `examples`."""
     return os.environ.get("HIGHWATER_LANDING", _of_examples("landing"))

@@ -2,15 +2,17 @@
 
 import os
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from highwater.catalog.columns import UNSIGNED, Column, FoundColumns, parse_columns
+from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, declared_columns, sources_of_logs
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, declared_feeds
-from highwater.catalog.models import Model, with_ref
+from highwater.catalog.models import Model, models, with_ref
 from highwater.catalog.names import split_name
 from highwater.catalog.rendering import render
 from highwater.catalog.yaml_files import (
@@ -214,7 +216,7 @@ def _describe(path: Path, template: str, values: dict) -> Path:
 
 def _declare_source(source, columns: list[Column]) -> Path:
     feed, table, format, declared, settings, source_table = source
-    path = Path(f"models/staging/{feed}/_{feed}__sources.yml")
+    path = sources_file(feed) if declared else _sources_path(feed)
     if declared and table in declared.tables:
         return path
     is_export = _is_export(declared, settings)
@@ -236,6 +238,10 @@ def _declare_source(source, columns: list[Column]) -> Path:
     )
     _write_source(path, (path.read_text() if path.exists() else opening).rstrip("\n") + "\n" + entry, feed, table)
     return path
+
+
+def _sources_path(feed: str) -> Path:
+    return Path(f"models/staging/{feed}/_{feed}__sources.yml")
 
 
 def _write_source(path: Path, text: str, feed: str, table: str) -> None:
@@ -262,13 +268,97 @@ def _add_feed(source, entity, staging, log, given) -> list[Path]:
     """A further feed of a table that is there: its staging model, and its place in the change log."""
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
-    text = with_ref(Model(log), staging.stem)
-    columns, _ = declared_columns(entity)
-    values = _values(source, entity)
-    written = [_declare_source(source, columns), _write(staging, render("staging.sql", **values))]
-    written.append(_describe(declaration_of(entity), "staging", values))
-    log.write_text(text)
-    return [*written, log, write_logged_tables()]
+    with_ref(Model(log), staging.stem)  # before anything is written
+    further = FurtherFeed(entity, source[0], source[1], source, is_read=False)
+    further.write(lambda: None)
+    return further.files
+
+
+@dataclass(frozen=True)
+class FurtherFeed:
+    """A feed that is to bring records of a table that is there, whatever it and its system are called.
+
+    Attributes:
+        entity: the table. feed, table: as dbt will name them. source: see _values. is_read: its log reads it already.
+    """
+
+    entity: str
+    feed: str
+    table: str
+    source: tuple
+    is_read: bool
+
+    @property
+    def source_table(self) -> str:
+        """What raw calls the table."""
+        return self.source[-1]
+
+    @property
+    def staging(self) -> Path:
+        """The file of its staging model."""
+        return Path(f"models/staging/{self.feed}/stg_{self.feed}__{self.entity}_changes.sql")
+
+    @property
+    def log(self) -> Path:
+        """The file of the log that reads it."""
+        return models("changes")[f"{self.entity}_changes"].path
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that are written or changed."""
+        declared = sources_file(self.feed) if self.feed in declared_feeds() else _sources_path(self.feed)
+        return [declared, declaration_of(self.entity), self.staging, self.log, list_of_tables()]
+
+    def write(self, before_it_counts: Callable[[], None]) -> None:
+        """Write what is not there yet of its declaration, so that it may be done again after a kill.
+
+        Arguments:
+            before_it_counts: called when all is there but for its place in the log.
+        """
+        values = _values(self.source, self.entity)
+        _declare_source(self.source, declared_columns(self.entity)[0])
+        if not self.staging.exists():
+            _write(self.staging, render("staging.sql", **values))
+        if file_of_model(self.staging.stem) is None:
+            _describe(declaration_of(self.entity), "staging", values)
+        before_it_counts()
+        if not self.is_read:
+            _write(self.log, with_ref(Model(self.log), self.staging.stem))
+        write_logged_tables()
+
+
+def further_feed(
+    entity: str, table: str, format: str | None, settings: dict[str, str], source_table: str | None = None
+) -> FurtherFeed:
+    """Return the feed that is to bring records of a table too; nothing is written yet.
+
+    Arguments:
+        entity: the table. table: `<feed>.<table>`. format, settings: of a feed that is not declared yet.
+        source_table: what the source calls the table, where that is another name.
+    Raises: UsageError when something is missing or misspelt, or another table has these records.
+    """
+    feed, name = split_name(table)
+    declared = declared_feeds().get(feed)
+    if declared is None and format not in FORMATS:
+        raise UsageError(f"the feed {feed} is not declared yet; say its format with --format {'|'.join(FORMATS)}.")
+    if declared and (format or settings):
+        raise UsageError(
+            f"the feed {feed} is declared already, in {sources_file(feed)}; leave --format and --setting out."
+        )
+    if _is_export(declared, settings):
+        raise UsageError(f"{feed} holds exports; they are compared with a table, and are none of its changes.")
+    reading = {sources: other for other, of_log in sources_of_logs() for sources in of_log}
+    if (other := reading.get((feed, name), entity)) != entity:
+        raise UsageError(
+            f"{table} brings the records of {other} already. Take that out first: highwater remove-table {table}"
+        )
+    mine = [one for of_feed, one in dict(sources_of_logs())[entity] if of_feed == feed]
+    if mine and mine != [name]:
+        raise UsageError(f"{feed} brings records of {entity} already, as {feed}.{mine[0]}.")
+    in_raw = _name_in_raw(source_table or name, name, feed, declared, settings)
+    format = declared.format if declared else format
+    source = (feed, name, format, declared, settings, declared.source_table(name) if declared and mine else in_raw)
+    return FurtherFeed(entity, feed, name, source, bool(mine))
 
 
 def _is_export(declared, settings) -> bool:

@@ -326,8 +326,8 @@ def _check_tables(entity: str, path: Path, line: int, wrong: list) -> Iterator[F
     types = {name: column["type"] for name, column in was["columns"].items()}
     differs = as_built.differences(entity, was, as_built.declared_shape(entity), types, None)
     if differs.is_unsafe:
-        do = f"to make them anew by it: highwater rebuild {in_shell(entity)} --from raw. Until then it is not built"
-        yield Finding(path, line, f"differs from its tables: {differs.in_words()}; {do}.")
+        do = f"{differs.what_to_do()}. Until then it is not built"
+        yield Finding(path, line, f"differs from its tables: {differs.in_words()}. {do}.")
     elif differs:
         said = f"differs from its tables: {differs.in_words()}; the next highwater build sees to it"
         yield Finding(path, line, f"{said}.", is_error=False)

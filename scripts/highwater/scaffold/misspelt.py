@@ -15,7 +15,7 @@ OF_COLUMN = {"field", "former_fields", "came_later", "unit", "reconcile", "sensi
 OF_BASE = {"merged"}
 OF_TEST = {"new_fields"}
 OF_SOURCE = {"feed"}
-OF_SOURCE_TABLE = {"source_table", "columns"}
+OF_SOURCE_TABLE = {"source_table", "also_called", "columns"}
 INSIDE = {
     "rejected_when": {"percent", "records"},
     "retention_days": {"tombstones", "changes"},
@@ -29,7 +29,7 @@ PLACES = {
     "compact_when": "config.meta.merged of the model {entity}_merged",
     "new_fields": "config.meta of the test has_declared_fields",
     "feed": "config.meta of a source",
-    "source_table": "config.meta of a table of a source",
+    **dict.fromkeys(("source_table", "also_called"), "config.meta of a table of a source"),
 }
 # of these a word of somebody's own is seldom told from one in a wrong place
 ELSEWHERE = sorted(PLACES.keys() - {"key", "field", "feed", "source_table"})

@@ -48,6 +48,18 @@ def told(kind: str, names: list[str] | None = None) -> None:
         _write(was, was | {kind: left})
 
 
+def rename(entity: str, new: str) -> None:
+    """Let what is to be told of a table be told under its new name."""
+
+    def renamed(name: str) -> str:
+        table, space, feed = name.partition(" ")
+        return f"{new if table == entity else table}{space}{feed}"
+
+    with _lock:
+        was = {kind: untold(kind) for kind in KINDS}
+        _write(was, {kind: {renamed(name): n for name, n in found.items()} for kind, found in was.items()})
+
+
 def _write(was: dict, now: dict) -> None:
     if now != was:
         write_whole(lake() / "untold.json", json.dumps(now))

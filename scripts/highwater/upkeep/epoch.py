@@ -4,7 +4,7 @@ import json
 
 from highwater.catalog.declarations import append_epoch, epochs_of, sources_file
 from highwater.catalog.entities import key_of, logged_tables
-from highwater.catalog.feeds import declared_feeds, sql_text
+from highwater.catalog.feeds import declared_feeds, numbers_of, sql_text
 from highwater.catalog.pending import are_pending
 from highwater.catalog.tables import named
 from highwater.runtime.errors import CheckError, UsageError
@@ -82,7 +82,7 @@ def declare_epochs(spark, feed: str) -> list[str]:
                 f"{feed}: positions of {named([each['entity'] for each in found])} fall inside of an epoch that is "
                 f"declared already: {epoch['when']}. Declare by hand where the next one begins: {sources_file(feed)}"
             )
-        numbers.append(len(epochs_of(feed)[1]))
+        numbers.append(numbers_of(epochs_of(feed)[1])[-1])
         said += [*map(_in_words, found), f"wrote {sources_file(feed)}: epoch {numbers[-1]} of {feed}: {epoch['when']}"]
     if not numbers:
         raise UsageError(

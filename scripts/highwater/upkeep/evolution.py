@@ -31,6 +31,7 @@ from highwater.runtime.printable import printable
 from highwater.runtime.project import require_space
 from highwater.spark import dbt
 from highwater.spark.spark import quoted
+from highwater.upkeep import renaming
 from highwater.upkeep.rebuild import held_by, lost, rebuild, rebuild_from_raw, swap_in
 
 PLAIN = re.compile(r"[\x20-\x7e]*")
@@ -103,9 +104,12 @@ def meet(spark, given: list[str] | None = None) -> Iterator[Met]:
     Arguments:
         given: entities; None: all that are declared.
     """
+    shapes = {entity: shape for entity, sources in logged_tables() if (shape := _shape(entity, sources))}
+    for was, new in renaming.renamed_by_hand(shapes, tables_in(spark, "lake")):
+        renaming.begin(spark, was, new, {})
+        yield Met(new, f"{new}: it was called {was}. {'; '.join(renaming.finish(spark))}.")
     there = tables_in(spark, "lake")
-    entities = [entity for entity, _ in logged_tables() if given is None or entity in given]
-    shapes = {entity: shape for entity in entities if (shape := _shape(entity))}
+    shapes = {entity: shape for entity, shape in shapes.items() if given is None or entity in given}
     built = [entity for entity in shapes if f"{entity}_changes" in there]
     was = remembered()
 
@@ -134,10 +138,10 @@ def meet(spark, given: list[str] | None = None) -> Iterator[Met]:
     remember({entity: shape for entity, shape in shapes.items() if entity not in refused})
 
 
-def _shape(entity: str) -> dict | None:
+def _shape(entity: str, sources: list[tuple[str, str]]) -> dict | None:
     """Return the shape that an entity declares; None where its YAML cannot be read, which dbt says better."""
     try:
-        return declared_shape(entity)
+        return declared_shape(entity, sources)
     except (UsageError, yaml.YAMLError, KeyError, StopIteration, TypeError, AttributeError):
         return None
 
@@ -158,10 +162,7 @@ def _done(spark, differs: Differences) -> str:
     """
     entity = differs.entity
     if differs.is_unsafe:
-        raise UsageError(
-            f"To make log and table anew by this declaration, from what has landed: highwater rebuild {entity} "
-            "--from raw. To leave them as they are: take the declaration back"
-        )
+        raise UsageError(f"{differs.what_to_do()}. To leave them as they are: take the declaration back")
     is_empty = spark.table(f"lake.{quoted(f'{entity}_changes')}").isEmpty()
     written = [] if is_empty else _let_them_come_later(differs)
     said = []

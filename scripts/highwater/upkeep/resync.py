@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from highwater.catalog.declarations import append_epoch, declare_truncates, epochs_of
 from highwater.catalog.entities import key_of, known_table, logged_tables
-from highwater.catalog.feeds import Feed, declared_feeds, sql_text
+from highwater.catalog.feeds import Feed, declared_feeds, numbers_of, sql_text
 from highwater.formats.formats import DEBEZIUM, FORMATS
 from highwater.landing import landing
 from highwater.runtime.errors import CheckError, UsageError
@@ -121,7 +121,8 @@ def resync(spark, entity: str, patterns: tuple[str, ...], read_at: datetime | No
     declared = next(name for name in feed.tables if feed.source_table(name) == table)
     for path in (declare_truncates(entity), append_epoch(feed.name, {"table": declared, "when": when, "resync": True})):
         said.append(f"wrote {path}" if path else "")
-    number = next(n for n, epoch in enumerate(epochs_of(feed.name)[1], 1) if epoch.get("when") == when)
+    epochs = epochs_of(feed.name)[1]
+    number = next(n for n, epoch in zip(numbers_of(epochs), epochs, strict=True) if epoch.get("when") == when)
     said.append(f"{entity}: epoch {number} of {feed.name} begins with {load.rows:,} rows of a full load: {when}")
     _build_staging(entity)
     return [line for line in [*said, _next_step(spark, entity, feed, staging, number)] if line]

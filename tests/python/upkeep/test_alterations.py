@@ -1,16 +1,23 @@
 """What `highwater alter` edits, and what it refuses before anything is done; no Spark."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
-from highwater.catalog.as_built import declared_shape
-from highwater.catalog.entities import declared_columns
+from highwater.catalog.as_built import declared_shape, differences
+from highwater.catalog.declarations import append_epoch, epochs_of
+from highwater.catalog.entities import declared_columns, has_history, settings_of, sources_of_logs
+from highwater.catalog.feeds import declared_feeds, numbers_of
+from highwater.formats.records import record_batch
+from highwater.landing.landing import as_declared, delivered_files, undeclared_folders
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.check import check
 from highwater.scaffold.periods import periods_of
+from highwater.scaffold.rename_table import left_in, renamed_files
+from highwater.upkeep import renaming
 from highwater.upkeep.alter import alteration
 from repository import PROJECT
 from workshop import copy_empty_project
@@ -50,6 +57,12 @@ def project(empty, monkeypatch):
         (("unit", "qty", "millis"), "which only date, timestamp, timestamp_ntz may have"),
         (("unit", "at", "millis"), "is in millis already"),
         (("key", "id", "line"), "the key of tolls is id, line"),
+        (("name", "tolls"), "is called so already"),
+        (("name", "members"), "the project has members, members_changes, members_merged already"),
+        (("name", "Tolls"), "no name of a table inside the project"),
+        (("feed", "tungsten_rolls.tolls"), "is not declared yet; say its format with --format"),
+        (("feed", "dms_rolls.members"), "brings the records of members already"),
+        (("feed", "debezium_rolls.levies"), "brings records of tolls already, as debezium_rolls.tolls"),
     ],
 )
 def test_what_is_refused(project, action, said):
@@ -83,3 +96,138 @@ def test_files_without_names_get_a_period(project):
     assert [each["columns"] for each in periods_of("dms_rolls", "members")] == [["id", "name"], ["id", "name", "city"]]
     with pytest.raises(UsageError, match="do not name their columns, so there is no name that could change"):
         alteration("members", "rename", ("name", "called"))
+
+
+def made_of(folder: Path) -> dict[str, str]:
+    return {str(path): path.read_text() for path in sorted(folder.glob("**/*")) if path.is_file()}
+
+
+def until_killed(step, left):
+    def killed(*arguments, **options):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return step(*arguments, **options)
+
+    return killed
+
+
+def test_another_name(project, monkeypatch):
+    """Its files, and whoever reads it; killed behind any step, the same command does the rest."""
+    tests = "data_tests: [{agrees: {with: ref('tolls_merged')}}]"
+    readers = {
+        "models/marts/rolls/dues.sql": "{%- set at = 'tolls' -%}\nselect * from {{ ref('tolls') }} -- not 'tolls'\n",
+        "models/marts/rolls/dues.yml": f"models:\n  - {{name: dues, {tests}}}\n",
+        "snapshots/tolls_seen.yml": "snapshots:\n  - {name: tolls_seen, relation: ref('tolls')}\n",
+        "tests/old.sql": "select * from lake.tolls\n",
+    }
+    for path, text in readers.items():
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text(text)
+    add_table("debezium_rolls.tolls", history=True)
+    texts = renamed_files("tolls", "levies")
+    assert left_in(texts, "tolls") == ["tests/old.sql line 1"]
+    before = made_of(Path("models"))
+    (project / "lake").mkdir(exist_ok=True)
+    journal, kills = project / "lake/renaming.json", 0
+    written = {str(path): text for path, text in texts.items()}
+    journal.write_text(json.dumps({"was": "tolls", "is": "levies", "texts": written}))
+    while True:
+        with monkeypatch.context() as patch:  # each time one step further
+            left = iter(range(1))
+            for owner, name in ((renaming, "write_whole"), (Path, "unlink")):
+                patch.setattr(owner, name, until_killed(getattr(owner, name), left))
+            try:
+                renaming.finish_project()
+                break
+            except KeyboardInterrupt:
+                kills += 1
+        with pytest.raises(UsageError, match="`highwater alter tolls name levies` was killed"):
+            renaming.refuse_half()
+    journal.unlink()
+    after = made_of(Path("models"))
+    assert kills > 10 and not [path for path in after if "tolls" in Path(path).name]
+    assert len(after) == len(before) and declared_columns("levies")[1] == ["id"]
+    sources = dict(sources_of_logs())
+    assert sources["levies"] == [("debezium_rolls", "tolls")] and "tolls" not in sources and has_history("levies")
+    assert after["models/marts/rolls/dues.sql"] == readers["models/marts/rolls/dues.sql"].replace(
+        "ref('tolls')", "ref('levies')"
+    )
+    assert "ref('levies_merged')" in after["models/marts/rolls/dues.yml"]
+    assert "ref('levies')" in Path("snapshots/tolls_seen.yml").read_text()
+    told = after["models/tables/rolls/levies.yml"]
+    assert "table: tolls, entity: levies" in told and "view: levies" in told and "The rows of levies as" in told
+    assert "'levies'" in Path("macros/operations/logged_tables.sql").read_text()
+    assert [str(each) for each in check().findings if each.is_error] == []
+    for path in readers:
+        Path(path).unlink()
+
+
+def test_another_feed(project):
+    alteration("members", "feed", ("debezium_rolls.people",)).edit()
+    assert dict(sources_of_logs())["members"] == [("debezium_rolls", "people"), ("dms_rolls", "members")]
+    assert epochs_of("debezium_rolls")[1] == [{"table": "people", "number": 1000}]
+    before = made_of(Path("models"))
+    alteration("members", "feed", ("debezium_rolls.people",)).edit()  # as behind a kill
+    assert made_of(Path("models")) == before
+    append_epoch("debezium_rolls", {"when": "source_identity = '202'"})
+    assert numbers_of(epochs_of("debezium_rolls")[1]) == [1000, 1001]
+    # what the feed has said of its own epochs is said again above those of the others
+    settings = {"dialect": "mysql"}
+    alteration("members", "feed", ("tungsten_guild.people",), format="tungsten-csv", settings=settings).edit()
+    assert epochs_of("tungsten_guild")[1] == [{"table": "people", "number": 2000}]
+    with pytest.raises(UsageError, match="brought records of members before another feed did"):
+        alteration("members", "feed", ("debezium_rolls.people",)).edit()
+    assert [str(each) for each in check().findings if each.is_error] == []
+
+
+def test_the_epochs_of_a_feed_are_kept_above_those_of_others(project):
+    add_table("arcion_rolls.fees", "id:int", "n:int", "arcion-json", {})
+    append_epoch("arcion_rolls", {"when": "source_file > 'b'"})
+    append_epoch("arcion_rolls", {"table": "fees", "when": "source_file > 'c'", "ignore": True})
+    add_table("debezium_rolls.rents", "id:int", "n:int")
+    alteration("rents", "feed", ("arcion_rolls.rents",), resync=True).edit()
+    assert epochs_of("arcion_rolls")[1][2:] == [
+        {"table": "rents", "number": 2000, "resync": True}, {"table": "rents", "when": "source_file > 'b'"},
+    ]  # fmt: skip
+    assert numbers_of(epochs_of("arcion_rolls")[1]) == [1, 2, 2000, 2001]
+    assert settings_of("rents")["truncates"] is True
+
+
+def test_a_feed_of_another_kind_is_not_compared_in_silence(project):
+    add_table("debezium_rolls.carts", "id:int", "n:int")
+    was = declared_shape("carts")
+    add_table("csv_rolls.carts", format="csv")
+    assert not differences("carts", was, declared_shape("carts"), {"id": "int", "n": "int"}, None)
+    add_table("datastream_rolls.carts", format="datastream-json")
+    found = differences("carts", was, declared_shape("carts"), {"id": "int", "n": "int"}, None)
+    assert found.feeds == ["datastream_rolls.carts"] and found.is_unsafe
+    assert "highwater alter carts feed datastream_rolls.carts" in found.what_to_do()
+    alteration("carts", "feed", ("datastream_rolls.carts",)).edit()
+    assert not differences("carts", was, declared_shape("carts"), {"id": "int", "n": "int"}, None)
+
+
+def test_another_name_at_the_source(project, tmp_path, monkeypatch):
+    add_table("dms_rolls.guests", "id:int", "name:string")
+    for name in ("people", "clients"):
+        alteration("guests", "name", (name,), at_source=True).edit()
+    (feed,) = [each for each in declared_feeds().values() if each.name == "dms_rolls"]
+    assert (
+        feed.folders == ["members", "guests", "people", "clients"]
+        and feed.in_raw("people") == feed.in_raw("guests") == "guests"
+    )
+    monkeypatch.setenv("HIGHWATER_LANDING", str(tmp_path))
+    for folder in ("guests", "people", "others"):
+        (tmp_path / "dms_rolls" / folder).mkdir(parents=True)
+        (tmp_path / "dms_rolls" / folder / "1.csv").write_text("I,1,a\n")
+    assert [(file.source_file, file.table) for file in delivered_files(feed)] == [
+        ("dms_rolls/guests/1.csv", "guests"), ("dms_rolls/people/1.csv", "guests"),
+    ]  # fmt: skip
+    assert undeclared_folders(feed) == ["others"]
+    told = record_batch([1, 2, 3], [b"1", b"2", b"3"], tables=["people", None, "others"])
+    assert as_declared(told, feed.options.also_called).column("source_table").to_pylist() == ["guests", None, "others"]
+    for name, said in (("guests", "calls guests so already"), ("lodgers", "are those of the table lodgers")):
+        if name == "lodgers":
+            add_table("dms_rolls.lodgers", "id:int", "name:string")
+        with pytest.raises(UsageError, match=said):
+            alteration("guests", "name", (name,), at_source=True)
+    assert [str(each) for each in check().findings if each.is_error] == []

@@ -48,7 +48,7 @@ def environment_of_a_user() -> dict[str, str]:
 
 
 def compile_quickly(folder: Path):
-    """Let Java compile what a project's tests run by its quick compiler alone (decision 13): little of it runs twice."""
+    """Let Java compile by its quick compiler alone what tests run in a project (decision 13): little runs twice."""
     defaults = folder / "conf/spark-defaults.conf"
     text, options = defaults.read_text(), "-XX:TieredStopAtLevel=1"
     assert text.count(" -XX:") == 2, "the options of Java have another form"

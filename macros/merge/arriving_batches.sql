@@ -19,6 +19,7 @@
             'may_fall': highwater.may_fall(entity, feed),
             'table': graph.nodes['model.' ~ project_name ~ '.' ~ relation.identifier].sources | map(attribute=1) | first | default(none),
         }) -%}
+        {%- do arriving.staged[-1].update({'shard': highwater.shard_column(feed, arriving.staged[-1].table, entity)}) -%}
     {%- endfor -%}
     {%- if not is_incremental() and not rebuilt and highwater.entity_key(entity) -%}
         {%- set merged = adapter.get_relation(this.database, this.schema, entity ~ '_merged') -%}
@@ -29,8 +30,8 @@
         {%- do highwater._find_watermarks(arriving) -%}
     {%- endif -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
-    {%- if not truncates and highwater.entity_key(entity) -%}
-        {%- do highwater._refuse_resyncs(arriving) -%}
+    {%- if (not truncates or arriving.staged | selectattr('shard') | list) and highwater.entity_key(entity) -%}
+        {%- do highwater._refuse_resyncs(arriving, truncates) -%}
     {%- endif -%}
     {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set may_wait = arriving.staged | selectattr('may_hold_baseline') | list + arriving.staged | selectattr('may_fall') | list -%}
@@ -295,9 +296,16 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _refuse_resyncs(arriving) -%}
-    {%- for source in arriving.staged -%}
+{%- macro _refuse_resyncs(arriving, truncates) -%}
+    {%- for source in arriving.staged if source.shard or not truncates -%}
         {%- for epoch in highwater.epochs_of_feed(source.feed) if epoch.entry.get('resync') and epoch.entry.get('table', source.table) == source.table -%}
+            {%- if source.shard -%}
+                {{ exceptions.raise_compiler_error(
+                    "epoch " ~ epoch.number ~ " of the feed " ~ source.feed ~ " says `resync: true`, and " ~ arriving.entity
+                    ~ " has several shards: rows of every shard that the new baseline lacks would be gone. Take `resync` out; "
+                    ~ "rows that a shard has lost go when a delete of each is delivered."
+                ) }}
+            {%- endif -%}
             {{ exceptions.raise_compiler_error(
                 "epoch " ~ epoch.number ~ " of the feed " ~ source.feed ~ " says `resync: true`, so rows that it lacks are gone from "
                 ~ arriving.entity ~ ", which must declare `truncates: true` for that, beside its key in the YAML of "

@@ -7,7 +7,7 @@
     {%- endif -%}
     {%- set log = this if is_incremental() else none -%}
     {%- set found = run_query(highwater._readings_of_baselines(arriving.entity, source, log)).rows -%}
-    {%- set changed = highwater._epochs_with_changes(log, source.feed) if log and highwater._has_baseline_first(source.feed) else [] -%}
+    {%- set changed = highwater._epochs_with_changes(log, source) if log and highwater._has_baseline_first(source.feed) else [] -%}
     {%- set folders = highwater._first_folders(found) if highwater.feed_setting(source.feed, 'format') in ('dms-csv', 'dms-parquet') else {} -%}
     {%- for file in found if file.landing_batch | int > 0 -%}
         {%- set is_elsewhere = folders and file.source_file.rpartition('/')[0] not in folders[file.epoch] -%}
@@ -33,7 +33,7 @@
             {%- for column in key %}
             `{{ column }}`,
             {%- endfor %}
-            substr(change_sequence_number, 1, 16) as `its epoch`,
+            {{ highwater._epoch_of_load(source) }} as `its epoch`,
             change_hash,
             changed_at,
             source_file,
@@ -50,7 +50,7 @@
             {%- for column in key %}
             `{{ column }}`,
             {%- endfor %}
-            substr(change_sequence_number, 1, 16) as `its epoch`,
+            {{ highwater._epoch_of_load(source) }} as `its epoch`,
             change_hash,
             changed_at,
             source_file,
@@ -103,9 +103,15 @@
     {{ return(highwater.baseline_condition(feed) is none and highwater.feed_setting(feed, 'format') in ('dms-csv', 'dms-parquet')) }}
 {%- endmacro -%}
 
-{%- macro _epochs_with_changes(log, feed) -%}
+{%- macro _epoch_of_load(source) -%}
+    {#- Each shard has a first full load of its own. -#}
+    {%- set epoch = 'substr(change_sequence_number, 1, 16)' -%}
+    {{ return("concat(" ~ epoch ~ ", ' ', `" ~ source.shard.name ~ "`)" if source.shard else epoch) }}
+{%- endmacro -%}
+
+{%- macro _epochs_with_changes(log, source) -%}
     {{ return(run_query(
-        'select distinct substr(change_sequence_number, 1, 16) from ' ~ log ~ " where feed = '" ~ feed
+        'select distinct ' ~ highwater._epoch_of_load(source) ~ ' from ' ~ log ~ " where feed = '" ~ source.feed
         ~ "' and rejection_reason is null and source_line > 0 and not " ~ highwater.is_baseline_sequence('change_sequence_number')
     ).columns[0].values() | list) }}
 {%- endmacro -%}
@@ -143,7 +149,7 @@
         ~ ', from landing batch ' ~ first ~ ' on. Rows of a further full load came, and nothing tells which changes are newer: '
         ~ files[:3] | join(', ') ~ (' and ' ~ (files | length - 3) ~ ' more' if files | length > 3 else '')
         ~ '. They are applied when it is said what they are.'
-        ~ '\n  The truth from then on, and keys that they lack are gone:\n    highwater resync ' ~ arriving.entity
+        ~ '\n  The truth from then on, and keys that they lack ' ~ ('stay' if source.shard else 'are gone') ~ ':\n    highwater resync ' ~ arriving.entity
         ~ " --from '" ~ files | join("' --from '") ~ "'"
         ~ '\n  Otherwise one of these, in models/staging/' ~ source.feed ~ '/_' ~ source.feed ~ '__sources.yml beside `format`, '
         ~ 'at the end of the list if there is one:\n    epochs:'

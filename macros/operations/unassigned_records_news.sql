@@ -5,11 +5,16 @@
     {%- for feed, tables in highwater.tables_of_feeds().items() -%}
         {%- set raw_table = source(feed, tables[0][2]) -%}
         {%- set declared = tables | map(attribute=1) | list -%}
-        {%- set declaration = local_md5(tojson(declared | sort)) -%}
+        {%- set shards = highwater._shards_of(feed, tables) -%}
+        {%- set declaration = local_md5(tojson(declared | sort) ~ (tojson(shards) if shards else '')) -%}
         {%- set watermark = watermarks.get((feed, none), {}) -%}
         {%- set is_same = watermark.declaration == declaration -%}
         {%- set upto = watermark.landing_batch if is_same else 0 -%}
         {%- if watermark and not is_same -%}
+            {%- if shards -%}
+                {#- their records had names of their own, which are all read again -#}
+                {%- do news.before.append('delete from ' ~ unassigned ~ " where feed = '" ~ feed ~ "'") -%}
+            {%- endif -%}
             {%- do news.before.extend(highwater._forget_declared(unassigned, feed, declared)) -%}
         {%- endif -%}
         {%- set newest = highwater.newest_batches(raw_table, upto) -%}
@@ -25,6 +30,17 @@
     {%- endfor -%}
     {%- do news.statements.extend(highwater.statements_of_parts(parts)) -%}
     {{ return(news) }}
+{%- endmacro -%}
+
+{%- macro _shards_of(feed, tables) -%}
+    {%- set shards = [] -%}
+    {%- for _, source_table, name in tables -%}
+        {%- set declared = graph.sources['source.' ~ project_name ~ '.' ~ feed ~ '.' ~ name].config.get('meta', {}).get('shards') -%}
+        {%- if declared -%}
+            {%- do shards.append([source_table, declared]) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(shards) }}
 {%- endmacro -%}
 
 {%- macro _unassigned_records_gathered(unassigned, news) -%}

@@ -68,6 +68,11 @@ from
         'Declare partial_images: true for the table, then: highwater rebuild TABLE --from raw; or send whole rows'
     ),
     (
+        'truncated_shard',
+        'One shard was truncated, and a truncate of the table would hide the rows of the others',
+        'Deliver a delete of each row of that shard, at the position of the truncate; until then they stay'
+    ),
+    (
         'ignored',
         'An epoch of the feed says ignore: true of the record',
         'Nothing; to take it in after all remove the entry of epochs, then: highwater replay TABLE'

@@ -564,7 +564,16 @@ DDL = "DDL of the database: what it dumps (pg_dump --schema-only, mysqldump --no
 )
 @click.option("--without-key", is_flag=True, help="The table has no key: it gets a log and no merged table.")
 @click.option("--history", is_flag=True, help="Also every version of every row; of a table that is there, this alone.")
-def add_table_command(table, key, columns, ddl, dialect, form, settings, source_table, without_key, history):
+@click.option(
+    "--shards",
+    metavar="PATTERN",
+    multiple=True,
+    help="It is the tables of that name in all schemas, or databases, that are called so: 'tenant_*'.",
+)
+@click.option("--shard-column", metavar="NAME", help="The column that tells the schema, the first of the key.")
+def add_table_command(
+    table, key, columns, ddl, dialect, form, settings, source_table, without_key, history, shards, shard_column
+):
     """Write the staging, changes, merged and mart models of a table, and their YAML.
 
     NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
@@ -583,9 +592,15 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
 
     given, (feed, name) = _settings_given(settings), split_name(table)
     check_feed(feed, form, given)
+    if bool(shards) != bool(shard_column):
+        raise UsageError(
+            "--shards says which schemas are one table, and --shard-column what tells them apart in it: give both, for "
+            "example --shards 'tenant_*' --shard-column tenant."
+        )
+    shards = {"column": shard_column, "schemas": [*shards]} if shards else None
     if ddl:
-        if columns or history:
-            raise UsageError("--ddl says the columns; leave --columns and --history out.")
+        if columns or history or shards:
+            raise UsageError("--ddl says the columns; leave --columns, --history and --shards out.")
         if key and without_key:
             raise UsageError("--without-key and --key exclude each other.")
         _tell_additions(feed, add_tables(feed, ddl, form, given, dialect, source_table or name, name, key, without_key))
@@ -593,11 +608,20 @@ def add_table_command(table, key, columns, ddl, dialect, form, settings, source_
     found, doubts, told = None, [], None
     # a further feed of a table, its history and its exports need no columns
     if not (columns or is_known(feed, name, given) or (key and TYPED.search(key))):
-        found, doubts, told = found_for(table, key, without_key, form, given, source_table)
+        found, doubts, told = found_for(table, key, without_key, form, given, source_table, shards)
         key_from = "as --key says" if key else "none, as --without-key says" if without_key else "as the records tell"
         key = None
     written = add_table(
-        table, key, columns, form, given, without_key, history=history, source_table=source_table, found=found
+        table,
+        key,
+        columns,
+        form,
+        given,
+        without_key,
+        history=history,
+        source_table=source_table,
+        found=found,
+        shards=shards,
     )
     if found:
         click.echo(f"Columns as {told} of {feed} tell them:")

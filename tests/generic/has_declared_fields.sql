@@ -1,6 +1,8 @@
 {% test has_declared_fields(model, feed, table, entity, source_table=none) %}
 
 {%- set format = highwater.feed_setting(feed, 'format') -%}
+{#- a field of that name is another one: the schema that a record names is the value of the column -#}
+{%- set shard = highwater.shard_column(feed, table, entity) -%}
 {%- set log = adapter.get_relation(model.database, model.schema, entity ~ '_changes') if execute -%}
 {#- a record's own schema counts, whatever is declared; that the two differ should be known -#}
 {%- set has_units = (format or '').startswith('debezium-') -%}
@@ -59,10 +61,9 @@ declared_fields as (
 
     select
         -- records from before have no field of a column that came later, or was called otherwise
-        explode(array({{ highwater.quoted_texts(
-            highwater.entity_columns(entity) | rejectattr('came_later') | rejectattr('former_fields')
-            | map(attribute='field')
-        ) }})) as field
+        explode(array({{ highwater.quoted_texts(highwater.fields_of_files(
+            highwater.entity_columns(entity) | rejectattr('came_later') | rejectattr('former_fields'), feed, table, entity
+        )) }})) as field
 
 )
 {%- endif %}
@@ -74,7 +75,7 @@ select
     first_line,
     records
 from fields_of_files
-where field not in ({{ highwater.known_fields(feed, entity) }})
+where field not in ({{ highwater.known_fields(feed, entity, shard.field if shard else none) }})
 {%- if format not in ('datastream-json', 'arcion-csv') %}
 
 union all

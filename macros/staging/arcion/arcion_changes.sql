@@ -1,5 +1,5 @@
-{%- macro arcion_changes(parsed, feed, entity, null_text=none, is_text=true) -%}
-    {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
+{%- macro arcion_changes(parsed, feed, table, entity, null_text=none, is_text=true) -%}
+    {%- set key_fields = highwater.fields_of_files(highwater.key_columns(entity), feed, table, entity) -%}
     {%- set baseline = highwater.baseline_condition(feed, 'is_snapshot') -%}
     {%- set sequence -%}
 case
@@ -25,6 +25,7 @@ end
         landing_batch,
         landed_at,
         record,
+        {{- highwater.shard_of_record(entity) }}
         case
             when problem is not null then problem
             {%- if is_text %}

@@ -5,7 +5,7 @@
     {%- set last = highwater.feed_setting(feed, 'columns', ['optype', 'cursor', 'operationcounts']) -%}
     {%- set has_periods = periods | length > 1 -%}
     {%- set count = columns | length -%}
-    {%- do highwater.refuse_missing_fields(highwater.entity_columns(entity) | map(attribute='field') | list, feed, table) -%}
+    {%- do highwater.refuse_missing_fields(highwater.fields_of_files(highwater.entity_columns(entity), feed, table, entity), feed, table) -%}
     {%- set triplets_of = [] -%}
     {%- set of_rows = [] -%}
     {%- set of_changes = [] -%}
@@ -94,7 +94,7 @@
             )
         )
     {%- endset -%}
-    {{- highwater.arcion_changes(parsed, feed, entity, is_text=false) -}}
+    {{- highwater.arcion_changes(parsed, feed, table, entity, is_text=false) -}}
 {%- endmacro -%}
 
 {%- macro _arcion_field(ordinal, name, has_header) -%}

@@ -1,4 +1,4 @@
-{%- macro arcion_json_records(records, feed, entity) -%}
+{%- macro arcion_json_records(records, feed, table, entity) -%}
     {%- set parsed %}
         select
             *,
@@ -19,5 +19,5 @@
             >') | indent(8) }}
         )
     {%- endset -%}
-    {{- highwater.arcion_changes(parsed, feed, entity, null_text=highwater.feed_setting(feed, 'null', 'null')) -}}
+    {{- highwater.arcion_changes(parsed, feed, table, entity, null_text=highwater.feed_setting(feed, 'null', 'null')) -}}
 {%- endmacro -%}

@@ -5,7 +5,9 @@
     {%- set columns = highwater.entity_columns(entity) -%}
     {%- set renamed = columns | selectattr('former_fields') | list -%}
     {%- set later = columns | selectattr('came_later') | list -%}
-    {%- set read = 'renamed' if renamed else 'parsed' -%}
+    {%- set shard = highwater.shard_column(source.feed, source.table, entity) -%}
+    {%- set named = 'renamed' if renamed else 'parsed' -%}
+    {%- set read = 'shards' if shard else named -%}
 with
 
 records as (
@@ -26,6 +28,14 @@ parsed as (
 renamed as (
 
     {{ highwater.under_new_fields('parsed', renamed, has_old_key=has_old_key, has_withheld=has_withheld and later | length > 0) }}
+
+),
+
+{% endif -%}
+{% if shard -%}
+shards as (
+
+    {{ highwater.changes_of_shards(named, source, shard.field, has_old_key=has_old_key) }}
 
 ),
 

@@ -13,6 +13,7 @@ end
         landing_batch,
         landed_at,
         record,
+        {{- highwater.shard_of_record(entity) }}
         case
             when problem is not null then problem
             {{- highwater.unreadable_text() | indent(12) }}

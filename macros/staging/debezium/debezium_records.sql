@@ -19,6 +19,7 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
         landing_batch,
         landed_at,
         record,
+        {{- highwater.shard_of_record(entity) }}
         case
             when problem is not null then problem
             {{- highwater.unreadable_text() | indent(12) }}

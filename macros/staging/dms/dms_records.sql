@@ -1,5 +1,5 @@
 {%- macro dms_records(records, feed, table, entity) -%}
-    {%- set fields = highwater.entity_columns(entity) | map(attribute='field') | list -%}
+    {%- set fields = highwater.fields_of_files(highwater.entity_columns(entity), feed, table, entity) -%}
     {%- set later = highwater.entity_columns(entity) | selectattr('came_later') | map(attribute='field') | list -%}
     {%- set renamed = highwater.entity_columns(entity) | selectattr('former_fields') | map(attribute='field') | list -%}
     {%- set periods = highwater.column_periods(feed, table) -%}
@@ -12,7 +12,7 @@
         {%- set wanted = (fields + [sequence_column, timestamp_column]) | select | list -%}
         {%- do highwater.refuse_missing_fields(wanted, feed, table) -%}
     {%- endif -%}
-    {%- set positions = highwater._dms_positions(periods, entity, sequence_column, timestamp_column, baseline) -%}
+    {%- set positions = highwater._dms_positions(periods, feed, table, entity, sequence_column, timestamp_column, baseline) -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
@@ -124,7 +124,7 @@ end
     )
 {%- endmacro -%}
 
-{%- macro _dms_positions(periods, entity, sequence_column, timestamp_column, baseline) -%}
+{%- macro _dms_positions(periods, feed, table, entity, sequence_column, timestamp_column, baseline) -%}
     {#- Values have places only: how many a row and a change have tells them apart, and where two periods disagree their first value. -#}
     {%- set usual = "source_file rlike '/LOAD[0-9A-Fa-f]{8}[.][^/]*$'" -%}
     {%- set is_load = '(' ~ (usual if 'metadata' in baseline else baseline) ~ ')' -%}
@@ -135,7 +135,7 @@ end
     {%- endfor -%}
     {%- set columns = highwater.entity_columns(entity) -%}
     {%- set numbers = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='field') | list -%}
-    {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
+    {%- set key_fields = highwater.fields_of_files(highwater.key_columns(entity), feed, table, entity) -%}
     {%- set needed = (key_fields + [sequence_column]) | select | list if key_fields else [] -%}
     {%- set key = highwater.leading_key(periods, needed, [timestamp_column]) -%}
     {%- set of_both = [] -%}

@@ -16,7 +16,7 @@
         {%- elif format in ('datastream-gcs-json', 'datastream-avro') %}
         {{- highwater.datastream_file_records(records, feed, entity) | indent(8) }}
         {%- elif format == 'arcion-json' %}
-        {{- highwater.arcion_json_records(records, feed, entity) | indent(8) }}
+        {{- highwater.arcion_json_records(records, feed, table, entity) | indent(8) }}
         {%- elif format == 'arcion-csv' %}
         {{- highwater.arcion_csv_records(records, feed, table, entity) | indent(8) }}
         {%- elif format == 'tungsten-csv' %}

@@ -9,12 +9,12 @@
     {%- set has_header = highwater.feed_setting(feed, 'header', false) -%}
     {%- set baseline = highwater.baseline_condition(feed, 'false') -%}
     {%- set has_service = 'service' in stage -%}
-    {%- set key_fields = highwater.key_columns(entity) | map(attribute='field') | list -%}
+    {%- set key_fields = highwater.fields_of_files(highwater.key_columns(entity), feed, table, entity) -%}
     {%- set is_delete = "upper(coalesce(get(map_values(fields), " ~ (stage.index('opcode') if 'opcode' in stage else 0) ~ "), '')) in ('D', 'UD')" -%}
     {%- set key = highwater.leading_key(periods, ['opcode', 'seqno', 'row_id'] + key_fields if key_fields else [], stage) -%}
-    {%- set has_text_key = highwater.key_columns(entity) | selectattr('data_type', 'eq', 'string') | list -%}
+    {%- set has_text_key = highwater.key_columns(entity) | selectattr('field', 'in', key_fields) | selectattr('data_type', 'eq', 'string') | list -%}
     {%- set is_told_by_key = is_delete ~ ' and size(fields) >= ' ~ key | length ~ (' and size(fields) < ' ~ counts[-1] if has_text_key and counts else '') -%}
-    {%- do highwater.refuse_missing_fields(columns | map(attribute='field') | list, feed, table, stage) -%}
+    {%- do highwater.refuse_missing_fields(highwater.fields_of_files(columns, feed, table, entity), feed, table, stage) -%}
     {%- set sequence -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}

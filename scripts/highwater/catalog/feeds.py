@@ -11,11 +11,13 @@ import yaml
 from highwater.formats.formats import (
     CHOICES,
     FORMATS,
+    TABLE_IN_FILE_NAMES,
     TABLE_IN_FOLDERS,
     TABLE_IN_RECORDS,
     TUNGSTEN_DIALECTS,
     Dialect,
     ReadOptions,
+    Shards,
 )
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import ITS_SCHEMAS
@@ -81,14 +83,19 @@ class Feed:
         """Return what `raw` calls a table by the name that a folder, a file or a record has for it."""
         return self.options.also_called.get(table, table)
 
-    @property
-    def folders(self) -> list[str]:
-        """The folders of its tables, where folders tell them: one each, and those of tables that were renamed."""
-        return [*map(self.source_table, self.tables), *self.options.also_called]
-
     def source_table(self, table: str) -> str:
         """Return what `raw` calls one of its tables: the folder, or the name that files or records tell."""
         return self.source_tables.get(table, table)
+
+    def shards_of(self, table: str) -> Shards | None:
+        """Return the shards that one of its tables declares; None: it declares none."""
+        return next((each for each in self.options.shards if each.table == self.source_table(table)), None)
+
+    def table_of_file(self, source_file: str) -> str:
+        """Return what `raw` calls the table of a file, where folders tell it."""
+        folders = source_file.split("/")
+        is_of_shards = len(folders) > 3 and any(each.has(*folders[1:3]) for each in self.options.shards)
+        return self.in_raw(folders[2 if is_of_shards else 1])
 
     @property
     def format(self) -> str:
@@ -204,12 +211,18 @@ def _check_words(where: str, settings: dict, format: str) -> None:
 
 
 def feed_of_settings(
-    where: str, name: str, settings: dict, tables: dict[str, str], also_called: dict[str, str] | None = None
+    where: str,
+    name: str,
+    settings: dict,
+    tables: dict[str, str],
+    also_called: dict[str, str] | None = None,
+    shards: dict[str, object] | None = None,
 ) -> Feed:
     """Return the feed that a source declares, its settings checked.
 
     Arguments:
         tables: what raw calls them, by dbt's name. also_called: what raw calls them, by other names at the source.
+        shards: what tables declare of them, by dbt's name.
     """
     format = _choice(where, settings, "format", FORMATS)
     known = FORMATS[format].settings | {"format", "role", "retention_days", "new_fields"}
@@ -241,6 +254,10 @@ def feed_of_settings(
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
         wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
         also_called=also_called or {},
+        shards=tuple(
+            _shards(where, format, layout, table, tables, also_called or {}, told)
+            for table, told in (shards or {}).items()
+        ),
     )
     _text(where, settings, "prefix", None, re.compile(".*"), "what names of metadata begin with, a quoted text")
     _text(where, settings, "no_supplement", None, re.compile(".+"), "the word of values that the log did not have")
@@ -254,6 +271,42 @@ def feed_of_settings(
     return Feed(
         name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings, endings
     )
+
+
+def _shards(
+    where: str, format: str, layout: str, table: str, tables: dict[str, str], also_called: dict[str, str], told
+) -> Shards:
+    """Return the shards that a table declares; `tables` has what raw calls all of the feed's."""
+    if layout == TABLE_IN_FILE_NAMES or not FORMATS[format].has_shards:
+        others = "names of files" if layout == TABLE_IN_FILE_NAMES else f"files of {format}"
+        raise UsageError(
+            f"{where}: {table} declares shards, which folders tell (<feed>/<schema>/<table>/) or records of changes "
+            f"(`layout: records`), and no {others}. Declare each of its tables by itself."
+        )
+    told = {name: value for name, value in told.items() if name != "__line__"} if isinstance(told, dict) else told
+    patterns = told.get("schemas") if isinstance(told, dict) else None
+    patterns = [patterns] if isinstance(patterns, str) else patterns
+    column = told.get("column") if isinstance(told, dict) else None
+    is_right = isinstance(patterns, list) and patterns and all(isinstance(each, str) and each for each in patterns)
+    if not (is_right and isinstance(column, str) and column and told.keys() == {"column", "schemas"}):
+        raise UsageError(
+            f"{where}: shards of {table} are {told!r}; they must have a column and a pattern of schemas, or several: "
+            '{column: tenant, schemas: "tenant_*"}.'
+        )
+    shards = Shards(tables[table], column, tuple(map(plain_text, patterns)))
+    if shards.table in also_called.values():
+        raise UsageError(
+            f"{where}: {table} declares shards and also_called; tables of shards go by one name. Take also_called out, "
+            "and declare the tables of the other name by themselves."
+        )
+    for other, called in tables.items():
+        schema, _, inside = called.partition(".")
+        if layout == TABLE_IN_RECORDS and inside and shards.has(schema, inside):
+            raise UsageError(
+                f"{where}: the records of {called!r}, which {other} reads, are those of a shard of {table} as well; "
+                f"take {other} out, or leave {schema} out of the schemas of {table}."
+            )
+    return shards
 
 
 def _source_table(where: str, table: dict) -> str:
@@ -317,5 +370,7 @@ def declared_feeds() -> dict[str, Feed]:
                 raise UsageError(f"{where}: two of its tables read the records of {twice[0]!r}.")
             if source["name"] in feeds:
                 raise UsageError(f"{where} is declared twice.")
-            feeds[source["name"]] = feed_of_settings(where, source["name"], settings, tables, dict(others))
+            metas = {str(t["name"]): (t.get("config") or {}).get("meta") or {} for t in source.get("tables") or []}
+            shards = {table: meta["shards"] for table, meta in metas.items() if "shards" in meta}
+            feeds[source["name"]] = feed_of_settings(where, source["name"], settings, tables, dict(others), shards)
     return feeds

@@ -470,5 +470,6 @@ def what_is_said(text: bytes):
 def with_tables(batch: pyarrow.RecordBatch, format: str, names: TableNames) -> pyarrow.RecordBatch:
     """Return the batch with the table that each record names, which are JSON documents; NULL where it names none."""
     tables = [names.name_of(*NAMED_TABLE[format](what_is_said(text))) for text in batch.column("record").to_pylist()]
-    column = RECORDS.get_field_index("source_table")
-    return batch.set_column(column, RECORDS.field(column), pyarrow.array(tables, pyarrow.string()))
+    columns = {name: batch.column(name) for name in RECORDS.names}
+    told = {"fields": columns["fields"], "problems": columns["problem"], "tables": tables}
+    return record_batch(columns["source_line"], columns["record"], **told)

@@ -1,5 +1,6 @@
 """The formats of feeds: what each may declare, how its files are read, and what its tables are made of."""
 
+import re
 from dataclasses import dataclass, field
 
 TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES, TABLE_IN_RECORDS = LAYOUTS = ("folders", "files", "records")
@@ -87,6 +88,7 @@ class Format:
         names_columns: a table declares the columns of its files, in their order.
         ends_last_line: its producer ends the last line of a file too, so that one without an end was cut.
         partial_images: its records may carry some columns only. truncates: it tells when a table is truncated.
+        has_shards: tables of several schemas may be one.
     """
 
     roles: tuple[str, ...] = ("changes", "baseline")
@@ -103,6 +105,7 @@ class Format:
     ends_last_line: bool = False
     partial_images: bool = False
     truncates: bool = False
+    has_shards: bool = True
 
 
 SORT_KEYS = ("oracle_sort_keys", "mysql_sort_keys", "postgresql_sort_keys", "sqlserver_sort_keys")
@@ -156,9 +159,13 @@ FORMATS = {
         settings=frozenset(("epochs", "positions", "delimiter", "escape", "null", "rfc4180")),
         dialect=Dialect(null="", header=True),
         macro="exported_changes",
+        has_shards=False,
     ),
     "parquet": Format(
-        roles=("baseline", "export"), settings=frozenset(("epochs", "positions")), macro="exported_changes"
+        roles=("baseline", "export"),
+        settings=frozenset(("epochs", "positions")),
+        macro="exported_changes",
+        has_shards=False,
     ),
     "tungsten-csv": Format(
         layouts=(TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES),
@@ -207,8 +214,30 @@ FORMATS = {
         is_delivered=False,
         macro="changelog_changes",
         truncates=True,
+        has_shards=False,
     ),
 }
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Schemas of one shape whose tables of one name are one table; databases, where a source has no schemas.
+
+    Attributes:
+        table: what raw calls that table, and what each of them calls its own. column: of the table, tells the schema.
+        schemas: patterns of their names, upper and lower case alike; `*` stands for any text.
+    """
+
+    table: str
+    column: str
+    schemas: tuple[str, ...]
+
+    def has(self, schema, table: str) -> bool:
+        """Return whether a table of a schema is one of them."""
+        if not isinstance(schema, str) or table.lower() != self.table.lower():
+            return False
+        patterns = (".*".join(map(re.escape, pattern.split("*"))) for pattern in self.schemas)
+        return any(re.fullmatch(pattern, schema, re.IGNORECASE | re.DOTALL) for pattern in patterns)
 
 
 @dataclass(frozen=True)
@@ -221,6 +250,7 @@ class ReadOptions:
         schema: the source schema whose tables go by their bare names; None: of each name, the one that came first.
         wrapping: the field that holds the document, where it is another one than `value`.
         also_called: what raw calls tables that the source calls otherwise too, by that other name.
+        shards: schemas whose tables are one.
     """
 
     format: str
@@ -229,3 +259,4 @@ class ReadOptions:
     schema: str | None = None
     wrapping: str | None = None
     also_called: dict[str, str] = field(default_factory=dict)
+    shards: tuple[Shards, ...] = ()

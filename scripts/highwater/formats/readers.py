@@ -55,7 +55,7 @@ def read(
     Raises: UnreadableFile saying what is wrong with the file as a whole.
     """
     if options.table_in_records and names is None:
-        names = TableNames(options.schema)
+        names = TableNames(options.schema, shards=options.shards)
     try:
         yield from _batches(opened, options, names, [] if columns is None else columns)
     except (OSError, EOFError, zlib.error) as error:  # packed: not whole, damaged, bytes behind the end

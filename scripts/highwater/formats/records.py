@@ -2,8 +2,12 @@
 
 import hashlib
 import io
+import json
+from collections.abc import Iterable
 
 import pyarrow
+
+from highwater.formats.formats import Shards
 
 BLOCK_BYTES = 1024 * 1024
 RECORD_BYTES_AT_MOST = 64 * 1024 * 1024
@@ -76,21 +80,44 @@ def table_name(schema, table, own_schema: str | None) -> str | None:
 Table = tuple[str | None, str]
 
 
+class InShards(str):
+    """The name of a table that several schemas have together.
+
+    Attributes:
+        shard: the schema that a record names.
+    """
+
+    shard: str
+
+    def __new__(cls, table: str, shard: str):
+        """Return the name of the table, with the schema."""
+        name = super().__new__(cls, table)
+        name.shard = shard
+        return name
+
+
 class TableNames:
     """Gives the tables that records name their names among the feed's tables.
 
     A table goes by its bare name in lower case; where another table has that name already, because it came first, by
-    `<schema>.<table>`, and where the two differ by upper and lower case only, by its exact text in double quotes.
+    `<schema>.<table>`, and where the two differ by upper and lower case only, by its exact text in double quotes. The
+    tables of shards go by the one name that is declared for them, and no other table has it.
 
     Arguments:
         own_schema: see `table_name`. owners: (schema, table) by name, of what has landed before.
-        keeps_owners: they count as seen.
+        keeps_owners: they count as seen. shards: as they are declared.
     Attributes:
-        seen: the tables that records of this file have named, by name.
+        seen: the tables that records of this file have named, by name; those of shards by `key_in_shards`.
     """
 
-    def __init__(self, own_schema: str | None = None, owners: dict[str, Table] | None = None, keeps_owners=False):
-        self._own_schema, self._owners = own_schema, dict(owners or {})
+    def __init__(
+        self,
+        own_schema: str | None = None,
+        owners: dict[str, Table] | None = None,
+        keeps_owners=False,
+        shards: Iterable[Shards] = (),
+    ):
+        self._own_schema, self._owners, self._shards = own_schema, dict(owners or {}), tuple(shards)
         self._names: dict[tuple, str | None] = {}
         self.seen: dict[str, Table] = dict(self._owners) if keeps_owners else {}
 
@@ -103,9 +130,17 @@ class TableNames:
         if not isinstance(table, str) or not table:
             return None
         found = (schema if isinstance(schema, str) and schema else None, table)
+        if shards := next((each for each in self._shards if each.has(*found)), None):
+            name = self._names[schema, table] = InShards(shards.table, found[0])
+            self.seen[key_in_shards(shards.table, found)] = found
+            return name
         bare, qualified, exact = names_of_table(*found, self._own_schema)
-        first = owner_of(self._owners, bare, found)
-        if is_same_table(first, found):
+        reserved = {each.table.lower() for each in self._shards}
+        first = found if bare in reserved else owner_of(self._owners, bare, found)
+        if bare in reserved:
+            is_first = qualified not in reserved and is_same_table(owner_of(self._owners, qualified, found), found)
+            name = qualified if is_first else exact
+        elif is_same_table(first, found):
             name = bare
         elif is_one_schema(first, found):
             name = exact
@@ -113,6 +148,17 @@ class TableNames:
             name = qualified if is_same_table(owner_of(self._owners, qualified, found), found) else exact
         self._names[schema, table], self.seen[name] = name, owner_of(self._owners, name, found)
         return name
+
+
+def key_in_shards(name: str, table: Table) -> str:
+    """Return what the table of one shard goes by among those that a file has named."""
+    return f"{name}\t{json.dumps(table)}"
+
+
+def place_of_key(key: str, table: Table) -> tuple[str, str | None]:
+    """Return the name that raw has for the records of a table that a file has named, and their shard."""
+    name = key.partition("\t")[0]
+    return (name, table[0]) if key == key_in_shards(name, table) else (key, None)
 
 
 def owner_of(owners: dict[str, Table], name: str, table: Table) -> Table:
@@ -139,8 +185,20 @@ def names_of_table(schema: str | None, table: str, own_schema: str | None) -> li
     return [bare, f"{schema}.{table}".lower() if schema else bare, f'"{schema}"."{table}"' if schema else f'"{table}"']
 
 
+def with_shards(fields: list | pyarrow.Array | None, tables: list | None) -> list | pyarrow.Array | None:
+    """Return the fields of records with the shard that each one is of, where the names of their tables say it."""
+    if not any(isinstance(table, InShards) for table in tables or ()):
+        return fields
+    fields = fields.to_pylist() if isinstance(fields, pyarrow.Array) else fields
+    return [
+        [*(own or ()), ("shard", table.shard)] if isinstance(table, InShards) else own
+        for own, table in zip(fields or [None] * len(tables), tables, strict=True)
+    ]
+
+
 def record_batch(numbers, records, *, fields=None, problems=None, tables=None) -> pyarrow.RecordBatch:
     """Return a batch with the schema RECORDS; a column that is not given is NULL."""
+    fields = with_shards(fields, tables)
     columns = {
         "source_line": numbers,
         "record": records,

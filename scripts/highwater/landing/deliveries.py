@@ -17,7 +17,8 @@ from highwater.runtime.printable import in_shell, printable
 
 def folder_of(feed: Feed, table: str) -> str:
     """Return the folder that the files of one of its tables go into; with other tables' where they tell their table."""
-    below = f"{feed.source_table(table)}/" if feed.layout == TABLE_IN_FOLDERS else ""
+    schema = "<schema>/" if feed.shards_of(table) else ""
+    below = f"{schema}{feed.source_table(table)}/" if feed.layout == TABLE_IN_FOLDERS else ""
     return printable(f"{feed.root}/{feed.name}/{below}")
 
 
@@ -87,10 +88,14 @@ def is_delivered_to(feed: Feed) -> bool:
 def undeclared(feed: Feed, folder: str) -> str:
     """Return what to say of a folder that is no declared table of its feed."""
     said = f"{feed.name}/{printable(folder)}/ is no declared table of the feed; its files are not read. "
+    schema, _, table = folder.rpartition("/")
+    if shards := next((each for each in feed.options.shards if schema and each.has(schema, each.table)), None):
+        patterns = " ".join(f"--shards {in_shell(pattern)}" for pattern in shards.schemas)
+        return f"{said}Declare it with: {declaring(feed.name, table)} {patterns} --shard-column {shards.column}"
     meant = tables_called_like(feed, folder)
     if not meant:
         return f"{said}Declare it with: {declaring_another(feed, folder)}"
-    own = " and ".join(f"{feed.name}/{printable(feed.source_table(table))}/" for table in meant)
+    own = " and ".join(folder_of(feed, table).removeprefix(f"{printable(feed.root)}/") for table in meant)
     declared = f"the declared table{'s'[: len(meant) != 1]} {' and '.join(meant)}"
     return (
         f"{said}Folders tell tables letter by letter, and the files of {declared} go into {own}: "
@@ -153,7 +158,7 @@ def begun_in_words(feed: Feed, source_file: str, before: str) -> str:
     Arguments:
         source_file: of the whole one. before: that name.
     """
-    folder = source_file.split("/")[1]
+    folder = feed.table_of_file(source_file)
     tables = [
         entity
         for entity, sources in logged_tables()

@@ -30,11 +30,14 @@ from highwater.formats import readers, records
 from highwater.formats.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS, ReadOptions
 from highwater.formats.records import (
     CountedStream,
+    InShards,
     Table,
     TableNames,
     UnreadableFile,
+    key_in_shards,
     names_of_table,
     owner_of,
+    place_of_key,
     table_name,
 )
 from highwater.landing.deliveries import cut_in_words, skipping
@@ -171,8 +174,7 @@ def look(feed: Feed) -> Delivered:
     if not FORMATS[feed.format].is_delivered:
         return found
     names = {"format": feed.format, "endings": feed.endings}
-    for table in feed.folders if feed.layout == TABLE_IN_FOLDERS else [None]:
-        folders = [name for name in (feed.name, table) if name]
+    for table, folders in _folders_of_tables(feed):
         read = []
         for file in files_below(feed.root, *folders, leaves_alone=functools.partial(left_alone, **names)):
             if file.left is not None:
@@ -180,10 +182,31 @@ def look(feed: Feed) -> Delivered:
             elif file.problem or is_called_so(file.below.name, **names):
                 read.append(file)
             else:
-                found.odd.append(_delivered(feed, table, file, Declared()))
+                found.odd.append(_delivered(feed, table, folders, file, Declared()))
         positions = _export_positions(feed, folders, [file for file in read if not file.problem])
-        found.files.extend(_delivered(feed, table, file, positions.get(str(file.below), Declared())) for file in read)
+        found.files.extend(
+            _delivered(feed, table, folders, file, positions.get(str(file.below), Declared())) for file in read
+        )
     return Delivered(_each_once(found.files), _each_once(found.odd), found.left)
+
+
+def _folders_of_tables(feed: Feed) -> list[tuple[str | None, list[str]]]:
+    """Return which folders hold the files of which tables, as raw calls them, each as the way to it."""
+    if feed.layout != TABLE_IN_FOLDERS:
+        return [(None, [feed.name])]
+    found = []
+    for name in feed.tables:
+        table, shards = feed.source_table(name), feed.shards_of(name)
+        schemas = [[each] for each in _looked_into(feed) if shards.has(each, table)] if shards else [[]]
+        found += [(table, [feed.name, *schema, table]) for schema in schemas]
+    # those of tables that the source has renamed
+    return found + [(table, [feed.name, other]) for other, table in feed.options.also_called.items()]
+
+
+def _looked_into(feed: Feed, *folders: str) -> list[str]:
+    """Return the names of the folders in a folder of a feed, but of those that are left alone."""
+    names = folders_in(feed.root, "/".join((feed.name, *folders)))
+    return sorted(name for name in names if left_alone(name, True, feed.format, feed.endings) is None)
 
 
 def _each_once(files: list[DeliveredFile]) -> list[DeliveredFile]:
@@ -202,7 +225,7 @@ def has_all_landed(feed: Feed, delivered: Delivered | None = None) -> bool:
         delivered: what lies there; None: look.
     """
     delivered = delivered or look(feed)
-    return not delivered.files or nothing_new(feed, _digest(delivered)) is not None
+    return not delivered.files or nothing_new(feed, _digest(feed, delivered)) is not None
 
 
 def waiting_files(feed: Feed, delivered: Delivered) -> tuple[list[str], list[str]]:
@@ -210,20 +233,21 @@ def waiting_files(feed: Feed, delivered: Delivered) -> tuple[list[str], list[str
 
     Of those that may be cut the newest are looked at, and none where all have landed.
     """
-    if nothing_new(feed, _digest(delivered)) is not None:
+    if nothing_new(feed, _digest(feed, delivered)) is not None:
         return odd_names(feed), []
     newest = sorted(delivered.files, key=lambda file: file.modified_at)[-LOOKED_AT_MOST:]
     cut = cut_files(feed.root, feed.format, newest)
     return [file.source_file for file in delivered.odd], [file.source_file for file in cut]
 
 
-def _digest(delivered: Delivered) -> str:
-    """Return what tells a listing of files from any other."""
-    return hashlib.sha256(repr((delivered.files, delivered.odd)).encode(errors="surrogateescape")).hexdigest()
+def _digest(feed: Feed, delivered: Delivered) -> str:
+    """Return what tells a listing of files from any other, and with it which tables are shards."""
+    told = repr((delivered.files, delivered.odd)) + (repr(feed.options.shards) if feed.options.shards else "")
+    return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
 
 
-def _delivered(feed: Feed, table: str | None, file: Found, declared: "Declared") -> DeliveredFile:
-    name = os.path.normpath("/".join(filter(None, (feed.name, table, str(file.below)))))
+def _delivered(feed: Feed, table: str | None, folders: list[str], file: Found, declared: "Declared") -> DeliveredFile:
+    name = os.path.normpath("/".join((*folders, str(file.below))))
     return DeliveredFile(
         path=file.path,
         source_file=printable(name) if file.problem else name,
@@ -270,14 +294,24 @@ def _table_of_file(name: str, feed: Feed) -> str | None:
 
 
 def undeclared_folders(feed: Feed) -> list[str]:
-    """Return the names of the folders beside the feed's table folders, whose files are not read."""
+    """Return the names of the folders beside the feed's table folders, whose files are not read.
+
+    Of the folders of shards, which are in those of schemas, one of each table: `<schema>/<table>`.
+    """
     if feed.layout != TABLE_IN_FOLDERS or not FORMATS[feed.format].is_delivered:
         return []
-    declared = {*feed.folders}
-    beside = folders_in(feed.root, feed.name)
-    return sorted(
-        name for name in beside if name not in declared and left_alone(name, True, feed.format, feed.endings) is None
-    )
+    declared = {feed.source_table(table) for table in feed.tables if not feed.shards_of(table)}
+    declared |= feed.options.also_called.keys()
+    found, of_shards = [], set()
+    for name in _looked_into(feed):
+        tables = {each.table for each in feed.options.shards if each.has(name, each.table)}
+        if name not in declared and not tables:
+            found.append(name)
+        elif name not in declared:
+            others = set(_looked_into(feed, name)) - tables - of_shards
+            found += [f"{name}/{table}" for table in sorted(others)]
+            of_shards |= others
+    return found
 
 
 @dataclass(frozen=True)
@@ -379,7 +413,9 @@ def _read_files(options: ReadOptions, root: str, counted, owners: dict[str, Tabl
         system, _ = filesystem(root)
         for batch in batches:
             for file in batch.to_pylist():
-                names = TableNames(options.schema, owners, keeps_owners) if options.table_in_records else None
+                names = None
+                if options.table_in_records:
+                    names = TableNames(options.schema, owners, keeps_owners, options.shards)
                 for found in _read_file(system, options, file, names):
                     counted.add(compute.sum(found.column("file_records")).as_py() or 0)
                     yield found
@@ -521,8 +557,11 @@ def _owners(spark, feed: Feed, entries: list) -> tuple[dict[str, Table], bool]:
 
 def _take_in_owners(feed: Feed, file, owners: dict[str, Table]) -> None:
     """Add the tables of a file to the owners of their names, but names that the feed would not give them any more."""
-    for name, told in (file.fields or {}).items():
-        table = tuple(json.loads(told))
+    _take_in(feed, {name: tuple(json.loads(told)) for name, told in (file.fields or {}).items()}, owners)
+
+
+def _take_in(feed: Feed, told: dict[str, Table], owners: dict[str, Table]) -> None:
+    for name, table in told.items():
         if name in names_of_table(*table, feed.options.schema):
             owner_of(owners, name, table)
 
@@ -551,9 +590,10 @@ def _repair_names(spark, feed: Feed, number: int, files: list, owners: dict[str,
     disagree = len(set(told)) > len(dict(told))
     for file in files:
         if disagree:
-            names = TableNames(feed.options.schema, owners)
+            names = TableNames(feed.options.schema, owners, shards=feed.options.shards)
             renamed = {name: names.name_of(*json.loads(table)) for name, table in (file.fields or {}).items()}
-            owners |= names.seen
+            renamed = {name: new for name, new in renamed.items() if not isinstance(new, InShards)}
+            _take_in(feed, names.seen, owners)
             if any(name != new for name, new in renamed.items()):
                 _rename(spark, feed, number, file.source_file, renamed, names.seen)
         else:
@@ -571,6 +611,92 @@ def _rename(spark, feed, number: int, source_file: str, renamed: dict[str, str],
             source_table = case source_table {cases} else source_table end,
             fields = case entry when 'file' then map({tables}) else fields end
         where landing_batch = {number} and source_file = {sql_text(source_file)}
+        """
+    )
+
+
+@dataclass(frozen=True)
+class Move:
+    """Records of a table that raw has under another name than the feed gives it as it is declared now.
+
+    Attributes:
+        key: what the table goes by among those that files have named; new_key: what it is to go by.
+        name, shard: what raw says of its records. new_name, new_shard: what it is to say.
+    """
+
+    key: str
+    new_key: str
+    name: str
+    shard: str | None
+    new_name: str
+    new_shard: str | None
+
+    @property
+    def condition(self) -> str:
+        """Which records of raw they are, in SQL."""
+        shard = f"= {sql_text(self.shard)}" if self.shard is not None else "is null"
+        return f"source_table = {sql_text(self.name)} and fields['shard'] {shard}"
+
+
+def _moves(feed: Feed, entries: list) -> list[Move]:
+    """Return the tables that have come to shards since their records landed, or whose shards are declared no more.
+
+    What a table with shards has of a schema stays when no pattern has it any more: the log has it too.
+    """
+    named = {
+        (key, tuple(json.loads(told)))
+        for entry in entries
+        if entry.entry == "file"
+        for key, told in (entry.fields or {}).items()
+    }
+    if not feed.options.shards and not any(place_of_key(*each)[1] for each in named):
+        return []
+    owners: dict[str, Table] = {}
+    _take_in(feed, dict(named), owners)
+    names = TableNames(feed.options.schema, owners, shards=feed.options.shards)
+    of_shards, moves = {shards.table.lower() for shards in feed.options.shards}, []
+    for key, table in sorted(named, key=repr):
+        place, new = place_of_key(key, table), names.name_of(*table)
+        new_place = (str(new), new.shard if isinstance(new, InShards) else None)
+        is_next = new_place[1] or key.lower() in of_shards if place[1] is None else place[0].lower() not in of_shards
+        if place != new_place and is_next:
+            new_key = key_in_shards(new_place[0], table) if new_place[1] else new_place[0]
+            moves.append(Move(key, new_key, *place, *new_place))
+    return moves
+
+
+def _move(spark, feed: Feed, moves: list[Move], number: int, at: datetime) -> None:
+    """Let records that have landed arrive again, as a batch, under the names that they have now.
+
+    So the log of a table that they come to takes them, whatever it has read. Killed on the way, all of it happens
+    again.
+    """
+    append(entry_of_file(spark, "replayed", None, None, file_records=0), feed, number, at)
+    names = " ".join(f"when {move.condition} then {sql_text(move.new_name)}" for move in moves)
+    shards = " ".join(
+        f"when {move.condition} then {sql_text(move.new_shard)}" for move in moves if move.new_shard is not None
+    )
+    shard = f"case {shards} end" if shards else "cast(null as string)"
+    none = "cast(map() as map<string, string>)"
+    others = f"map_filter(coalesce(fields, {none}), (name, value) -> name <> 'shard')"
+    spark.sql(
+        f"""
+        update {feed.raw_table}
+        set
+            source_table = case {names} end,
+            fields = map_concat({others}, if({shard} is null, {none}, map('shard', {shard}))),
+            landing_batch = {number},
+            landed_at = timestamp_micros({_micros(at)})
+        where entry = 'record' and ({" or ".join(f"({move.condition})" for move in moves)})
+        """
+    )
+    keys = " ".join(f"when {sql_text(move.key)} then {sql_text(move.new_key)}" for move in moves)
+    moved = ", ".join(sql_text(move.key) for move in moves)
+    spark.sql(
+        f"""
+        update {feed.raw_table}
+        set fields = transform_keys(fields, (name, value) -> case name {keys} else name end)
+        where entry = 'file' and exists(map_keys(fields), name -> name in ({moved}))
         """
     )
 
@@ -816,7 +942,7 @@ def land(spark, feed: Feed) -> Landed:
     """
     started = time.monotonic()
     result, delivered = Landed(feed.name), look(feed)
-    listing = _digest(delivered)
+    listing = _digest(feed, delivered)
     result.undeclared = undeclared_folders(feed)
     if landing := nothing_new(feed, listing):
         result.newest, result.is_gone = landing, any(landing) and is_gone(feed)
@@ -850,6 +976,11 @@ def land(spark, feed: Feed) -> Landed:
     last = newest_landing(spark, feed, result.newest)
     result.gone_back = gone_back(feed.name, result.newest, last)
     names_tables = feed.options.table_in_records
+    if names_tables and (moves := _moves(feed, entries)):
+        number, at = _batch_after(*last)
+        last = result.newest = (number, _micros(at))
+        _move(spark, feed, moves, number, at)
+        entries = _entries_of_files(spark, feed)
     owners, keeps_owners = _owners(spark, feed, entries) if new and names_tables else ({}, False)
     result.changed = [file.source_file for file in changed]
     for batch in _batches(new):
@@ -999,7 +1130,7 @@ def changed_file(feed: Feed, source_file: str) -> str:
     skip_it, name = skipping(source_file), printable(source_file)
     if feed.role == "export":
         return f"{name} has changed since it landed. Deliver the new export under a new name, or: {skip_it}"
-    folder = source_file.split("/")[1]
+    folder = feed.table_of_file(source_file)
     fed = [entity for entity, sources in logged_tables() if (feed.name, folder) in sources]
     return (
         f"{name} has changed since it landed, and what it holds now is not read. A full load that is taken "

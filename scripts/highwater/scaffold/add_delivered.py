@@ -25,20 +25,28 @@ TYPED = re.compile(r":\s*\w+[^:\"]*\Z")
 
 
 def found_for(
-    table: str, key: str | None, without_key: bool, format: str | None, settings: dict, source_table: str | None
+    table: str,
+    key: str | None,
+    without_key: bool,
+    format: str | None,
+    settings: dict,
+    source_table: str | None,
+    shards: dict | None = None,
 ) -> tuple[FoundColumns, list[Doubt], str]:
     """Return the columns of a table that is about to be added, as found_in_files has them.
 
     Arguments:
         table: `<feed>.<table>`. key: `NAME,…`, the columns that identify a row; None: the records tell it.
-        without_key: nothing does. format, settings: of a feed that is not declared yet. source_table: as for add_table.
+        without_key: nothing does. format, settings: of a feed that is not declared yet.
+        source_table, shards: as for add_table.
     Raises: UsageError when nothing tells the columns, or the key.
     """
     name, _, inside = table.partition(".")
     called = source_table or inside
     if given_feed(name, format, settings, {}).layout != TABLE_IN_FOLDERS and '"' not in called:
         called = called.lower()
-    found, doubts, told = found_in_files(given_feed(name, format, settings, {inside: called}), called)
+    feed = given_feed(name, format, settings, {inside: called}, {inside: shards} if shards else None)
+    found, doubts, told = found_in_files(feed, called)
     if key or without_key:
         return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), doubts, told
     if not found.key:
@@ -93,7 +101,7 @@ def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]
 def _delivered_tables(feed: Feed) -> list[str]:
     """Return the tables of a feed of which files are delivered, as its folders, its files or its records call them."""
     if feed.layout == TABLE_IN_FOLDERS:
-        return undeclared_folders(feed)
+        return [folder for folder in undeclared_folders(feed) if "/" not in folder]
     files = sorted(delivered_files(feed), key=lambda file: file.modified_at, reverse=True)
     if feed.layout == TABLE_IN_FILE_NAMES:
         return sorted({file.table for file in files if file.table and not file.problem})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from highwater.catalog.columns import UNSIGNED, Column, FoundColumns, parse_columns
+from highwater.catalog.columns import UNSIGNED, Column, FoundColumns, named_columns, parse_columns
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, declared_columns, sources_of_logs
 from highwater.catalog.feeds import FAST_LOADER, FORMATS, declared_feeds
@@ -59,6 +59,7 @@ def add_table(
     history: bool = False,
     source_table: str | None = None,
     found: FoundColumns | None = None,
+    shards: dict | None = None,
 ) -> list[Path]:
     """Write the models of one table.
 
@@ -72,6 +73,7 @@ def add_table(
         history: it gets a history of its rows; of a table that is there already, the history alone is written.
         source_table: what the folder, the files or the records call the table, where that is another name.
         found: its columns and its key where something else than `key` and `columns` says them.
+        shards: `column` and `schemas`: it is the tables of that name in several schemas, and the column tells which.
     Returns: the files that were written or changed.
     Raises: UsageError when something is missing, misspelt or there already; nothing is written then.
     """
@@ -87,13 +89,21 @@ def add_table(
     if history and log.exists() and not (key or columns):
         return _add_history(system, entity)
     source_table = _name_in_raw(source_table or name, name, feed, declared, settings)
-    source = (feed, name, format, declared, settings, source_table)
+    given_shards, shards = shards, {**shards, "column": _column_of_shards(shards).name} if shards else None
+    source = (feed, name, format, declared, settings, source_table, shards)
+    if shards and _is_export(declared, settings):
+        raise UsageError(
+            f"exports have no shards: one export has the rows of all of them, with the column {shards['column']!r}. "
+            "Leave --shards and --shard-column out."
+        )
     if _is_export(declared, settings):
         return _add_export(source, entity, log, key or columns)
     if staging.exists():
         raise UsageError(f"{staging} is there already; edit it, or remove the models of {entity} first.")
     if log.exists():
         return _add_feed(source, entity, staging, log, key or columns)
+    if shards and without_key:
+        raise UsageError("--without-key and --shards exclude each other: rows of shards are told apart by their key.")
     if without_key and key:
         raise UsageError("--without-key and --key exclude each other.")
     if without_key and history:
@@ -109,6 +119,8 @@ def add_table(
     if format not in DEBEZIUM:  # nobody else writes them with a sign
         signless = [replace(each, unit=None) if each.unit == UNSIGNED else each for each in found.columns]
         found = replace(found, columns=signless)
+    if shards:
+        found = _with_shards(found, given_shards)
     every, key_columns = found.columns, [] if without_key else found.key_columns
     if format not in DEBEZIUM and (with_unit := next((column for column in every if column.unit), None)):
         raise UsageError(
@@ -138,6 +150,23 @@ def add_table(
     for path, template in models:
         _write(path, render(f"{template}.sql", **values))
     return [*written, declaration, *(path for path, _ in models), write_logged_tables()]
+
+
+def _column_of_shards(shards: dict) -> Column:
+    """Return the column that tells the shard of a row."""
+    return named_columns([(shards["column"], "string", None)])[0]
+
+
+def _with_shards(found: FoundColumns, shards: dict) -> FoundColumns:
+    """Return the columns of a table and its key with that of its shards before them."""
+    column = _column_of_shards(shards)
+    others = named_columns([(each.field, each.data_type, each.unit) for each in found.columns], [column])
+    if [each.name for each in others] != [each.name for each in found.columns]:
+        raise UsageError(
+            f"the table has a column {column.name!r} itself; give the column of its shards another name with "
+            "--shard-column."
+        )
+    return replace(found, columns=[column, *found.columns], key=[column.field, *found.key])
 
 
 def is_known(feed: str, name: str, settings: dict[str, str]) -> bool:
@@ -184,7 +213,7 @@ def _name_in_raw(source_table: str, table: str, feed: str, declared, settings) -
 
 
 def _values(source, entity) -> dict:
-    feed, table, format, declared, settings, source_table = source
+    feed, table, format, declared, settings, source_table, shards = source
     # without supplemental logging, images carry the columns that changed
     is_partial = "no_supplement" in {**(declared.settings if declared else {}), **(settings or {})}
     return {
@@ -194,6 +223,7 @@ def _values(source, entity) -> dict:
         "entity": entity,
         "format": FORMATS[format],
         "macro": FORMATS[format].macro,
+        "shards": shards,
         "partial_images": is_partial or FORMATS[format].partial_images,
     }
 
@@ -215,15 +245,22 @@ def _describe(path: Path, template: str, values: dict) -> Path:
 
 
 def _declare_source(source, columns: list[Column]) -> Path:
-    feed, table, format, declared, settings, source_table = source
+    feed, table, format, declared, settings, source_table, shards = source
     path = sources_file(feed) if declared else _sources_path(feed)
     if declared and table in declared.tables:
+        if shards and not declared.shards_of(table):
+            raise UsageError(f"{path} declares {table} without shards; take it out there first.")
         return path
     is_export = _is_export(declared, settings)
     holds_baseline = not is_export and "changes" not in FORMATS[format].roles
     meta = {"source_table": in_yaml(source_table)} if source_table != table else {}
+    if shards:
+        schemas = [in_yaml(pattern) for pattern in shards["schemas"]]
+        patterns = schemas[0] if len(schemas) == 1 else f"[{', '.join(schemas)}]"
+        meta["shards"] = f"{{column: {in_yaml(shards['column'])}, schemas: {patterns}}}"
     if FORMATS[format].names_columns:
-        meta["columns"] = f"[{', '.join(in_yaml(column.field) for column in columns)}]"
+        delivered = [column.field for column in columns if not shards or column.name != shards["column"]]
+        meta["columns"] = f"[{', '.join(map(in_yaml, delivered))}]"
     given = {name: setting_in_yaml(value) for name, value in (settings or {}).items()}
     opening = render(
         "sources.yml",
@@ -269,6 +306,12 @@ def _add_feed(source, entity, staging, log, given) -> list[Path]:
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
     with_ref(Model(log), staging.stem)  # before anything is written
+    shards = source[-1]
+    if shards and shards["column"] not in declared_columns(entity)[1]:
+        raise UsageError(
+            f"{entity} is there already, and its key has no column {shards['column']!r}, by which shards could be told "
+            "apart. Remove the table, and add it with --shards."
+        )
     further = FurtherFeed(entity, source[0], source[1], source, is_read=False)
     further.write(lambda: None)
     return further.files
@@ -291,7 +334,7 @@ class FurtherFeed:
     @property
     def source_table(self) -> str:
         """What raw calls the table."""
-        return self.source[-1]
+        return self.source[5]
 
     @property
     def staging(self) -> Path:
@@ -357,7 +400,15 @@ def further_feed(
         raise UsageError(f"{feed} brings records of {entity} already, as {feed}.{mine[0]}.")
     in_raw = _name_in_raw(source_table or name, name, feed, declared, settings)
     format = declared.format if declared else format
-    source = (feed, name, format, declared, settings, declared.source_table(name) if declared and mine else in_raw)
+    source = (
+        feed,
+        name,
+        format,
+        declared,
+        settings,
+        declared.source_table(name) if declared and mine else in_raw,
+        None,
+    )
     return FurtherFeed(entity, feed, name, source, bool(mine))
 
 

@@ -308,7 +308,9 @@ def _check_table(
     # what is wrong in itself is repaired first
     for feed, name in sources if not wrong else ():
         if project.has(feed, name):
-            files = _Files(entity, project.feeds[feed], project.told[feed, name], declared, names_of_key(key))
+            shards = project.feeds[feed].shards_of(name)
+            column = next((each for each in declared.values() if shards and each.name == shards.column), None)
+            files = _Files(entity, project.feeds[feed], project.told[feed, name], declared, names_of_key(key), column)
             compared.append(files.compared)
             yield from files.findings(path, columns.start_mark.line + 1)
 
@@ -431,9 +433,19 @@ def _text(node) -> str | None:
 class _Files:
     """The newest files of a table, beside its declaration."""
 
-    def __init__(self, entity: str, feed: Feed, told: Told, declared: dict[str, Declared], key: list[str]):
+    def __init__(
+        self,
+        entity: str,
+        feed: Feed,
+        told: Told,
+        declared: dict[str, Declared],
+        key: list[str],
+        of_shards: Declared | None = None,
+    ):
         self.entity, self.feed, self.told = entity, feed, told
-        self.declared, self.key = declared, key
+        # the column of shards has what the record says of itself, and is none of its fields
+        self.declared, self.of_shards = {field: c for field, c in declared.items() if c is not of_shards}, of_shards
+        self.key = key
         self.values = self.told.values
 
     @property
@@ -495,7 +507,10 @@ class _Files:
         for name in [name for name in {**self.told.types, **self.values} if name not in {*self.declared, *former}]:
             said = counted(len(self.values[name]), "record") if name in self.values else "the schema"
             said += f" of {self.feed.name} {'has' if said in ('1 record', 'the schema') else 'have'} the field"
-            if other := by_letters.get(name.lower()):
+            if self.of_shards and name == self.of_shards.field:
+                do = f"to read it, first give the column {self.of_shards.name} of the shards a field that no record has"
+                yield self.of_shards.line, f"{said} {name!r}; {do}: config: {{meta: {{field: shard of the record}}}}"
+            elif other := by_letters.get(name.lower()):
                 do = f"the column {other[1].name} is declared for {other[0]!r}: give it "
                 yield other[1].line, f"{said} {name!r}, which is not declared; {do}config: {{meta: {{field: {name}}}}}"
             else:

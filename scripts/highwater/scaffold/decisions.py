@@ -80,7 +80,7 @@ def decisions(feed: Feed, additions: Iterable[Addition]) -> list[str]:
             lines.append(f"unit of times: {unit}, {added[0].units_from}: {first_of(columns)}")
     if format.partial_images or "no_supplement" in feed.settings:
         lines.append(f"partial_images: true, for changes of {feed.format} may carry some columns only")
-    if format.truncates:
+    if format.truncates and not all(feed.shards_of(each.name) for each in added):
         lines.append(f"truncates: true, for {feed.format} tells when a table is truncated")
     system = feed.name.partition("_")[2]
     return [f"Decided, and declared in models/tables/{system}/:", *(f"  {line}" for line in lines)]

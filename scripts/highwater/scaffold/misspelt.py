@@ -15,9 +15,10 @@ OF_COLUMN = {"field", "former_fields", "came_later", "unit", "reconcile", "sensi
 OF_BASE = {"merged"}
 OF_TEST = {"new_fields"}
 OF_SOURCE = {"feed"}
-OF_SOURCE_TABLE = {"source_table", "also_called", "columns"}
+OF_SOURCE_TABLE = {"source_table", "also_called", "columns", "shards"}
 INSIDE = {
     "rejected_when": {"percent", "records"},
+    "shards": {"column", "schemas"},
     "retention_days": {"tombstones", "changes"},
     "merged": {"compact_when"},
     "compact_when": {"base_rows", "pending_rows", "pending_percent", "pending_batches", "pending_days"},
@@ -29,7 +30,7 @@ PLACES = {
     "compact_when": "config.meta.merged of the model {entity}_merged",
     "new_fields": "config.meta of the test has_declared_fields",
     "feed": "config.meta of a source",
-    **dict.fromkeys(("source_table", "also_called"), "config.meta of a table of a source"),
+    **dict.fromkeys(("source_table", "also_called", "shards"), "config.meta of a table of a source"),
 }
 # of these a word of somebody's own is seldom told from one in a wrong place
 ELSEWHERE = sorted(PLACES.keys() - {"key", "field", "feed", "source_table"})

@@ -1,5 +1,7 @@
 """What somebody says of a feed on the command line, before a table of it is declared."""
 
+from dataclasses import replace
+
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.feeds import FORMATS, NAME, Feed, declared_feeds, feed_of_settings
 from highwater.catalog.tables import named
@@ -54,16 +56,22 @@ def _setting_of_declared(feed: Feed, name: str, value: str) -> str:
     )
 
 
-def given_feed(feed: str, format: str | None, settings: dict[str, str], tables: dict[str, str]) -> Feed:
-    """Return a feed as it is declared, or as it is about to be, with these tables alone.
+def given_feed(
+    feed: str, format: str | None, settings: dict[str, str], tables: dict[str, str], shards: dict | None = None
+) -> Feed:
+    """Return a feed as it is declared, or as it is about to be, with these tables alone, and the shards of others.
 
     Arguments:
         format, settings: as they were typed, of a feed that is not declared. tables: what raw calls them, by name.
+        shards: what tables are about to declare of them, by name.
     Raises: UsageError naming the setting, its value and what is allowed.
     """
-    if declared := declared_feeds().get(feed):
+    declared = declared_feeds().get(feed)
+    if declared:
         given = declared.settings
     else:
         role = {} if "changes" in FORMATS[format].roles else {"role": "baseline"}
         given = {"format": format} | role | {name: as_yaml_reads_it(value) for name, value in settings.items()}
-    return feed_of_settings(f"the feed {feed}", feed, given, tables)
+    found = feed_of_settings(f"the feed {feed}", feed, given, tables, shards)
+    others = [each for each in declared.options.shards if each.table not in tables.values()] if declared else []
+    return replace(found, options=replace(found.options, shards=(*found.options.shards, *others)))

@@ -119,8 +119,14 @@ def resync(spark, entity: str, patterns: tuple[str, ...], read_at: datetime | No
     settings = epochs_of(feed.name)[0]
     when = _condition(spark, feed, clock_of(feed, settings), staging, files, load, read_at)
     declared = next(name for name in feed.tables if feed.source_table(name) == table)
-    for path in (declare_truncates(entity), append_epoch(feed.name, {"table": declared, "when": when, "resync": True})):
-        said.append(f"wrote {path}" if path else "")
+    epoch = {"table": declared, "when": when, "resync": True}
+    if feed.shards_of(declared):
+        # the load is of one shard, and empties none
+        said.append(f"{entity} has shards: rows that the load lacks stay until a delete of each is delivered")
+        written = [append_epoch(feed.name, {"table": declared, "when": when})]
+    else:
+        written = [declare_truncates(entity), append_epoch(feed.name, epoch)]
+    said += [f"wrote {path}" for path in written if path]
     epochs = epochs_of(feed.name)[1]
     number = next(n for n, epoch in zip(numbers_of(epochs), epochs, strict=True) if epoch.get("when") == when)
     said.append(f"{entity}: epoch {number} of {feed.name} begins with {load.rows:,} rows of a full load: {when}")

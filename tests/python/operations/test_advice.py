@@ -41,6 +41,7 @@ class Trial:
         columns: of the table, beside its key `id:int`. file: with the record. reason: of the rejection. advised: words
             of the advice, a command with names for others in capitals. rows: at the end. edits: of the project, before
             the command. again: the file that is delivered. values: of names in capitals. detail: words of the detail.
+        schema: of the folder, where the table has shards.
     """
 
     feed: str
@@ -53,6 +54,10 @@ class Trial:
     again: tuple[str, list | bytes] | None = None
     values: dict = field(default_factory=dict)
     detail: str = ""
+    schema: str = ""
+
+    def folder(self, table: str) -> str:
+        return ".".join(filter(None, (self.feed, self.schema, table)))
 
 
 def declaration(workshop, feed: str, table: str) -> Path:
@@ -156,6 +161,12 @@ TRIALS = {
         ("first.json", [event("c", 1, {"id": 1, "n": "x"}), event("t", 2, None)]), "unknown_operation", REPLAY, [],
         edits=[(declaration, "key: [id]", "key: [id]\n        truncates: true")],
     ),
+    "emptied_shard": Trial(
+        "debezium_advice", "n:string",
+        ("first.json", [event("c", 1, {"id": 1, "n": "x"}), event("t", 2, None)]),
+        "truncated_shard", "Deliver a delete of each row of that shard, at the position of the truncate", [],
+        again=("again.json", [event("d", 2, None) | {"before": {"id": 1, "n": "x"}}]), schema="tenant_a",
+    ),
     "partial": Trial(
         "debezium_advice", "n:string,m:string",
         ("first.json", [event("c", 1, {"id": 1, "n": "x", "m": "y"}),
@@ -206,8 +217,9 @@ def followed(workshop):
     """What was said of each record, and the rows when its advice was followed."""
     for table, trial in TRIALS.items():
         form, settings, _ = FEEDS[trial.feed]
-        workshop.add_table(f"{trial.feed}.{table}", "id:int", trial.columns, form, settings)
-        workshop.deliver(f"{trial.feed}.{table}", *trial.file)
+        shards = {"column": "tenant", "schemas": [trial.schema]} if trial.schema else None
+        workshop.add_table(f"{trial.feed}.{table}", "id:int", trial.columns, form, settings, shards=shards)
+        workshop.deliver(trial.folder(table), *trial.file)
     for feed, (*_, replaced) in FEEDS.items():
         if replaced:
             edit(sources(workshop, feed), *replaced)
@@ -230,7 +242,7 @@ def followed(workshop):
         for where, old, new in trial.edits:
             edit(where(workshop, trial.feed, table), old, new)
         if trial.again:
-            workshop.deliver(f"{trial.feed}.{table}", *trial.again)
+            workshop.deliver(trial.folder(table), *trial.again)
         else:
             result = typing.invoke(cli.commands, typed(table, trial))
             assert result.exit_code == 0, (table, result.output, result.exception)

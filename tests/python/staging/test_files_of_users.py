@@ -15,6 +15,7 @@ from highwater.landing import landing
 from highwater.runtime.errors import CheckError
 from highwater.upkeep.rebuild import rebuild_from_raw
 from repository import FIXTURES
+from test_shards import MORE_CLIENTS, ROWS_OF_SHARDS, declare_and_deliver_shards
 
 FILES = FIXTURES / "cases"
 POSTGRES = {"connector": "postgresql"}
@@ -368,7 +369,14 @@ REJECTED = {
     "ended_periods": [(4, "BC"), (8, "+10000")],
     "seq_items": [(2, "sequence is")],
 }
-CASE_OF_TABLE = {table.partition(".")[2]: case for case, tables in TABLES.items() for table, *_ in tables}
+# several schemas as one table, in each format: what test_shards.py has of them costs no landing of its own
+ROWS |= ROWS_OF_SHARDS
+REJECTED["tenant_clients"] = [
+    (MORE_CLIENTS.index(each) + 1, "truncate of tenant_a") for each in MORE_CLIENTS if each["op"] == "t"
+]
+CASE_OF_TABLE = dict.fromkeys(ROWS_OF_SHARDS, "shards") | {
+    table.partition(".")[2]: case for case, tables in TABLES.items() for table, *_ in tables
+}
 
 
 def declare_and_deliver(workshop, case: str):
@@ -384,7 +392,8 @@ def declare_and_deliver(workshop, case: str):
 def cases(workshop):
     for case in TABLES:
         declare_and_deliver(workshop, case)
-    workshop.land(*{table.partition(".")[0] for tables in TABLES.values() for table, *_ in tables})
+    of_shards = declare_and_deliver_shards(workshop)
+    workshop.land(*of_shards, *{table.partition(".")[0] for tables in TABLES.values() for table, *_ in tables})
     workshop.build(*(f"+{table}" for table in ROWS), command="run")
     return workshop
 
@@ -406,6 +415,12 @@ def test_what_is_rejected_says_what_was_found(cases, table):
     assert [line for line, _ in found] == [line for line, _ in REJECTED.get(table, [])], found
     for (_, detail), (_, words) in zip(found, REJECTED.get(table, []), strict=True):
         assert words in detail
+
+
+def test_a_schema_that_no_pattern_has_is_a_table_of_its_own(cases):
+    """shards"""
+    tables = "select distinct source_table from raw.debezium_of_tenants where entry = 'record' order by 1"
+    assert cases.rows(tables) == [("public.tenant_clients",), ("tenant_clients",)]
 
 
 def test_a_file_that_was_landed_while_it_was_downloaded(cases):

@@ -588,6 +588,7 @@ def add_table_command(
     from highwater.scaffold.add_tables import add_tables
     from highwater.scaffold.decisions import Addition, decisions
     from highwater.scaffold.new_feed import check_feed
+    from highwater.scaffold.periods import periods_of
     from highwater.status.query import show_table
 
     given, (feed, name) = _settings_given(settings), split_name(table)
@@ -644,7 +645,8 @@ def add_table_command(
     sources = next((path for path in written if path.name == f"_{feed}__sources.yml"), None)
     declared = declared_feeds()[feed]
     if sources and FORMATS[declared.format].names_columns:
-        click.echo(f"Files without a header: `columns` of {sources} has to name all columns in the order of the files.")
+        listed = ", ".join(printable(column) for column in periods_of(feed, name)[-1]["columns"])
+        click.echo(f"Where files have no header, these are their columns, in this order: {listed}. If not: {sources}")
     # a history is of what is delivered already
     click.echo(what_is_next(declared, [name]) if sources and not found else "Now: highwater build")
 

@@ -8,5 +8,9 @@
 ) %}
 {%- set verdicts = highwater.row_verdicts(model, comparison.readable, key, comparison.columns) %}
 {{ highwater.failing_rows(verdicts, key, comparison.columns, comparison.sensitive) }}
+{%- if is_staged %}
+-- before the first export has landed there is nothing to compare with
+and {{ highwater.has_landed(export) }}
+{%- endif %}
 
 {% endtest %}

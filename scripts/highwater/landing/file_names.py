@@ -5,6 +5,7 @@ beside data have theirs.
 """
 
 import re
+from collections.abc import Collection
 
 from highwater.formats.formats import ENDINGS, PACKED
 
@@ -87,6 +88,20 @@ def is_called_so(name: str, format: str, endings: tuple[str, ...] = ()) -> bool:
         return True
     stem = _without_packing(name)
     return "." not in stem or bool(NUMBERED.fullmatch(stem.rpartition(".")[2]))
+
+
+def is_whole_beside(name: str, names: Collection[str]) -> bool:
+    """Return whether the file that was still being written under a name is there under its own.
+
+    Arguments:
+        name: of a file that is left alone, below the landing folder. names: of those that are not.
+    Example: `is_whole_beside("dms_a/t/1.csv.6E5fAbCd", {"dms_a/t/1.csv"})` is true.
+    """
+    folder, _, last = name.rpartition("/")
+    return any(
+        found.rpartition("/")[0] == folder and last.lstrip("._~").startswith(f"{found.rpartition('/')[2]}")
+        for found in names
+    )
 
 
 def is_archive(name: str) -> bool:

@@ -260,6 +260,9 @@ def _declare_source(source, columns: list[Column]) -> Path:
         meta["shards"] = f"{{column: {in_yaml(shards['column'])}, schemas: {patterns}}}"
     if FORMATS[format].names_columns:
         delivered = [column.field for column in columns if not shards or column.name != shards["column"]]
+        # DMS writes it behind the operation, before the row
+        time = {**(declared.settings if declared else {}), **(settings or {})}.get("timestamp_column")
+        delivered = [*([time] if time and time not in delivered else []), *delivered]
         meta["columns"] = f"[{', '.join(map(in_yaml, delivered))}]"
     given = {name: setting_in_yaml(value) for name, value in (settings or {}).items()}
     opening = render(

@@ -1,5 +1,6 @@
 """Check what the project declares, as a compiler would: without Spark, against the newest files that are delivered."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from highwater.landing.deliveries import (
     tables_called_like,
     undeclared,
 )
+from highwater.landing.file_names import is_whole_beside
 from highwater.landing.landing import Delivered, has_all_landed, look, undeclared_folders, waiting_files
 from highwater.landing.listing import is_missing
 from highwater.runtime.errors import UsageError
@@ -33,6 +35,7 @@ from highwater.scaffold.add_table import list_of_tables
 from highwater.scaffold.fits import TOO_NARROW, holds, misfit
 from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables, type_in
 from highwater.scaffold.misspelt import layers_in, misspelt_in_source, misspelt_in_table, tests_of
+from highwater.scaffold.periods import lacks_own_column, periods_of
 
 # the tables of which something is said
 THESE = "{these}"
@@ -220,8 +223,21 @@ def _check_feed(feed: Feed, project: _Project, is_whole: bool, lying: Delivered)
             said = f"an epoch is of the table {epoch['table']!r}, which the feed does not have."
             at = epoch.get("__line__", line)
             yield Finding(path, at, f"{feed.name}: {said}{did_you_mean(str(epoch['table']), feed.tables)}")
+    if feed.format == "dms-csv" and not feed.options.dialect.header:
+        yield from (Finding(path, line, problem) for problem in _lacking(feed))
     for problem in [*_undeclared(feed, is_whole), *_waiting(feed, lying)]:
         yield Finding(path, line, problem, False)
+
+
+def _lacking(feed: Feed) -> Iterator[str]:
+    """Yield what to say of tables whose lists of columns lack one that the producer adds, as the feed says."""
+    for table in feed.tables:
+        with contextlib.suppress(UsageError):  # it lists none, which a build says
+            listed = {column for period in periods_of(feed.name, table) for column in period["columns"]}
+            for setting in ("timestamp_column", "sequence_column"):
+                column = feed.settings.get(setting)
+                if column and column not in listed:
+                    yield f"{feed.name}.{table}: {lacks_own_column(column, setting)}."
 
 
 def _check_folder(feeds: list[Feed]) -> Iterator[Finding]:
@@ -252,8 +268,14 @@ def _waiting(feed: Feed, lying: Delivered) -> Iterator[str]:
     odd, cut = waiting_files(feed, lying)
     yield from odd_in_words(feed, odd)
     yield from (cut_in_words(feed, name) for name in cut)
-    if lying.left:
-        yield left_in_words(feed, lying.left)
+    names = {file.source_file for file in lying.files}
+    over = [left for left, words in lying.left.items() if words and is_whole_beside(left, names)]
+    if over:
+        it, what = ("it", "1 file is") if len(over) == 1 else ("them", f"{len(over):,} files are")
+        files = first_of([printable(name) for name in over])
+        yield f"{what} left of a download whose whole file is there by now: {files}. Nothing reads {it}: remove {it}"
+    if left := {name: words for name, words in lying.left.items() if name not in over}:
+        yield left_in_words(feed, left)
 
 
 def _listed(path: Path) -> list[str] | None:

@@ -37,6 +37,19 @@ def periods_of(feed: str, table: str) -> list[dict]:
     return [each | {"columns": [plain_text(str(name)) for name in each["columns"]]} for each in listed]
 
 
+def lacks_own_column(column: str, setting: str) -> str:
+    """Return what to say of a source table whose `columns` lack one that the producer adds.
+
+    Arguments:
+        setting: of the feed, which names it.
+    """
+    where = "DMS writes it behind the operation, before the columns of the row"
+    return (
+        f"`columns` lacks {column!r}, the {setting} of the feed. Write it where it stands in the files"
+        f"{f' ({where})' if setting == 'timestamp_column' else ''}, then: highwater build"
+    )
+
+
 def period_with(feed: str, table: str, fields: list[str], at: int | None = None) -> dict:
     """Return the newest period of a table with further columns, behind its own, before what the producer adds.
 

@@ -879,7 +879,7 @@ def declare(workshop, format: Format):
     workshop.add_table(f"{feed(format)}.{entity(format)}", *declared, format.format, format.settings)
     path = workshop.folder / f"models/staging/{feed(format)}/_{feed(format)}__sources.yml"
     beside = "".join(f"{column}, " for column in format.columns)
-    path.write_text(path.read_text().replace("{columns: [id", f"{{columns: [{beside}id"))
+    path.write_text(re.sub(r"\{columns: \[(ts, )?id", f"{{columns: [{beside}id", path.read_text()))
 
 
 def log(workshop, format: Format) -> list:

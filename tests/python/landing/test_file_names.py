@@ -8,7 +8,7 @@ from highwater.catalog.feeds import Feed, feed_of_settings
 from highwater.formats.formats import FORMATS, ReadOptions
 from highwater.landing import landing
 from highwater.landing.deliveries import cut_in_words, left_in_words, odd_in_words
-from highwater.landing.file_names import is_called_so, left_alone
+from highwater.landing.file_names import is_called_so, is_whole_beside, left_alone
 from highwater.landing.landings import landed_before_whole, left_for_the_first_time
 from highwater.landing.whole import begun_before
 from highwater.runtime.errors import UsageError
@@ -252,3 +252,17 @@ def test_what_begins_as_a_file_that_is_gone_is_found(visits):
         feed, settings={"epochs": [{"when": f"source_file = '{pairs[0][1]}'", "ignore": True}]}
     )
     assert landed_before_whole(declared, []) == [] == landed_before_whole(feed, [])
+
+
+@pytest.mark.parametrize(
+    "name, is_there",
+    [
+        ("t/1.csv.6E5fAbCd", True),
+        ("t/.1.csv.Ab12Cd", True),
+        ("t/1.csv_.gstmp", True),
+        ("t/2.csv.6E5fAbCd", False),
+        ("u/1.csv.6E5fAbCd", False),
+    ],
+)
+def test_a_download_whose_whole_file_is_there_is_over(name, is_there):
+    assert is_whole_beside(name, {"t/1.csv", "t/11.csv"}) == is_there

@@ -618,3 +618,31 @@ def test_add_table_says_where_the_positions_of_exports_stand(project):
         "Now deliver files into exports/exports_shop/orders/, name each in _exports.yml beside it with where the "
         "source stood (`orders-1.csv: {position: unknown}` where nobody knows) and run: highwater build\n"
     )
+
+
+def test_a_column_that_dms_adds_is_listed_or_named(project):
+    settings = {"timestamp_column": "ts", "sequence_column": "AR_H_CHANGE_SEQ"}
+    add_table("dms_erp.items", "sku:bigint", "title:string", "dms-csv", settings)
+    sources = project / "models/staging/dms_erp/_dms_erp__sources.yml"
+    assert "columns: [ts, sku, title]" in sources.read_text()
+
+    def found():
+        return [finding.problem for finding in check().findings if finding.is_error and "lacks" in finding.problem]
+
+    (problem,) = found()
+    assert "`columns` lacks 'AR_H_CHANGE_SEQ', the sequence_column of the feed" in problem
+    sources.write_text(sources.read_text().replace("[ts, sku, title]", "[sku, title, AR_H_CHANGE_SEQ]"))
+    (problem,) = found()
+    assert "lacks 'ts', the timestamp_column" in problem and "behind the operation" in problem
+    sources.write_text(sources.read_text().replace("[sku,", "[ts, sku,"))
+    assert found() == []
+
+
+def test_what_is_left_of_a_download_is_told_as_such(project):
+    folder = project / "landing/debezium_shop/orders"
+    (folder / "a.json.6E5fAbCd").write_text("{")
+    (folder / "b.json.6E5fAbCd").write_text("{")
+    told = [finding.problem for finding in check().findings if "6E5fAbCd" in finding.problem]
+    assert len(told) == 2, told
+    assert "left of a download whose whole file is there by now: debezium_shop/orders/a.json" in told[0]
+    assert "left alone by name: debezium_shop/orders/b.json" in told[1]

@@ -7,6 +7,7 @@ show, for every history and every format; every record must be counted, and none
 import gzip
 import os
 import random
+import re
 from collections import defaultdict
 from decimal import Decimal
 
@@ -146,7 +147,7 @@ def declare(workshop, producer, entity, is_first):
     workshop.add_table(f"{name}.{entity}", *declared, producer.format, producer.settings)
     path = workshop.folder / f"models/staging/{name}/_{name}__sources.yml"
     beside = "".join(f"{column}, " for column in producer.columns)
-    path.write_text(path.read_text().replace("{columns: [history", f"{{columns: [{beside}history"))
+    path.write_text(re.sub(r"\{columns: \[(ts, )?history", f"{{columns: [{beside}history", path.read_text()))
 
 
 def run(workshop, seed: int, count: int, entities: dict, first=1, builds=1) -> int:

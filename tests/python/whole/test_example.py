@@ -193,6 +193,9 @@ def test_matches_export_finds_a_planted_fault(workshop, fault):
     assert [(row.verdict, row.key.col1) for row in found] == [expected]
     if "value" in fault:
         assert found[0].differing_columns == ["col2"]
+    # before the first export has landed
+    landed = "entry = 'file' and source_table = 'table1'"
+    assert landed in sql and workshop.rows(sql.replace(landed, landed.replace("table1", "none"))) == []
 
 
 def test_d14_the_comparison_of_the_seed(workshop):

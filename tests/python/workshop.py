@@ -47,14 +47,6 @@ def environment_of_a_user() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
 
 
-def compile_quickly(folder: Path):
-    """Let Java compile by its quick compiler alone what tests run in a project (decision 13): little runs twice."""
-    defaults = folder / "conf/spark-defaults.conf"
-    text, options = defaults.read_text(), "-XX:TieredStopAtLevel=1"
-    assert text.count(" -XX:") == 2, "the options of Java have another form"
-    defaults.write_text(re.sub(r"( )(-XX:)", rf"\1{options} \2", text, count=1))
-
-
 def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
     """Copy the project with the examples of these systems, or with all of them; `landing` and `exports` are in it."""
     for name in COPIED:
@@ -64,7 +56,6 @@ def copy_project(project: Path, folder: Path, systems: tuple[str, ...] = ()):
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
         elif source.exists():
             shutil.copy(source, target)
-    compile_quickly(folder)
     for name in ("landing", "exports"):
         shutil.copytree(project / "examples" / name, folder / name)
     of_systems = ("models/*/*/", "seeds/*/", "landing/*/", "exports/*/")
@@ -81,7 +72,6 @@ def copy_empty_project(project: Path, folder: Path):
     """Copy the project without any table."""
     for name in ("conf", "macros", "profiles", "tests/generic", "models/operations"):
         shutil.copytree(project / name, folder / name)
-    compile_quickly(folder)
     for name in ("dbt_project.yml", "models/docs.md"):
         shutil.copy(project / name, folder / name)
 

@@ -134,7 +134,8 @@ end
         {%- do changes.append(count + 1) -%}
     {%- endfor -%}
     {%- set columns = highwater.entity_columns(entity) -%}
-    {%- set numbers = columns | rejectattr('data_type', 'eq', 'string') | map(attribute='field') | list -%}
+    {#- columns that hold no operation and no half of a text -#}
+    {%- set numbers = (columns | rejectattr('data_type', 'eq', 'string') | map(attribute='field') | list) + [timestamp_column, sequence_column] -%}
     {%- set key_fields = highwater.fields_of_files(highwater.key_columns(entity), feed, table, entity) -%}
     {%- set needed = (key_fields + [sequence_column]) | select | list if key_fields else [] -%}
     {%- set key = highwater.leading_key(periods, needed, [timestamp_column]) -%}

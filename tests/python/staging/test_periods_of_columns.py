@@ -68,6 +68,19 @@ TABLES = {
         [(1, "Anna", "12", None), (2, "Benno", None, "Oslo")],
         {},
     ),
+    # the producer's time stands before the key
+    "dms_timed.timed": (
+        "dms-csv", {"timestamp_column": "ts"}, "id:int", "name:string", "[ts, id, name]",
+        {
+            "LOAD00000001.csv": [f"2026-01-05 00:00:00.000000,{key},Ann" for key in (1, 2, 3, 4)],
+            "20260106-101112345.csv": [
+                "D,2026-01-06 10:11:12.000000,1", "D,2026-01-06 10:11:13.000000,2,Ann,CHF",
+                "D,2026-01-06 10:11:14.000000,3,", "U,2026-01-06 10:11:15.000000,4,Dan,CHF",
+            ],
+        },
+        [(4, "Ann")],
+        {4: "5 values where 3 (a row) or 4 (a change) are declared"},
+    ),
     # the producer's own column stands behind the table's
     "dms_ordered.ordered": (
         "dms-csv", {"sequence_column": "SEQ"}, "id:int", "name:string,city:string",

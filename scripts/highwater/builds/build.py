@@ -16,7 +16,7 @@ from highwater.catalog.tables import gather_anew, named
 from highwater.landing.deliveries import all_empty
 from highwater.landing.landing import require_landing_folder
 from highwater.runtime.errors import CheckError
-from highwater.runtime.printable import printable
+from highwater.runtime.printable import printable_text
 from highwater.runtime.project import lease
 from highwater.scaffold.new_fields import add_new_fields
 from highwater.spark import dbt, progress, untold
@@ -91,7 +91,7 @@ def build(
         undecided = _give_account(plan, feeds, landed, outcome, began, refused)
         if outcome.status == 2:
             for words in dbt.waiting.values():
-                click.echo(printable(words), err=True)
+                click.echo(printable_text(words), err=True)
             return 2
         if undecided := [*withheld, *undecided]:
             raise CheckError("\n".join(undecided))

@@ -88,7 +88,7 @@ def yard(workshop):
         new = envelopes(table, [("c", {"id": 9, "v": "n"})], since=60)
         workshop.deliver(f"{FEED}.{called}", "9.json", new)
     workshop.land(FEED, "datastream_yard")
-    workshop.met = [each.sentence for each in meet(spark)]
+    workshop.met = [each.sentence for each in meet(spark, ["hoists", "quays", "booms", "ropes"])]
     tables = ["+hoists", "+quays", "+booms", "+ropes"]
     workshop.build(*tables, "hoists_history", "yard_publications", "ledger", command="run")
     yield workshop

@@ -13,10 +13,10 @@ build: setup  ## land the examples, build and test every model, say what is wher
 	@$(BIN)/highwater build
 
 test: setup  ## the test suite, real Spark and Delta
-	@$(BIN)/pytest -n 2 --dist loadfile
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 long: setup  ## the tests that take minutes each; CI runs them too
-	@$(BIN)/pytest -n 2 --dist loadfile --long
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --long
 
 soak: setup  ## everything, also many histories, kills, big files: hours
 	@$(BIN)/pytest --soak

@@ -320,6 +320,7 @@ def test_rebuild_gives_the_same_rows_by_one_commit(workshop, history):
     workshop.build("+viewed")
 
 
+@pytest.mark.soak
 def test_a_merged_table_of_version_05_is_taken_over(workshop, history):
     """Pending rows stood in it, beside the base rows that they hide: changed, deleted and new ones."""
     compact_when(workshop, "always")

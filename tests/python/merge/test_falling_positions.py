@@ -373,7 +373,7 @@ FORMATS = {
 }  # fmt: skip
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_fall_is_found_in_every_format(falls):
     for table, (form, settings, record, _) in FORMATS.items():
         falls.add_table(table, "id:int", "v:string", form, settings)

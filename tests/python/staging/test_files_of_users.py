@@ -435,7 +435,7 @@ def test_a_file_that_was_landed_while_it_was_downloaded(cases):
     ]  # fmt: skip
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_what_an_earlier_version_landed_while_it_was_downloaded_is_told_and_taken_out(workshop, monkeypatch):
     """dms-csv-cut-while-downloading, in a lake of 0.6.0: what the sentence says to do is done, letter by letter."""
     files = FILES / "dms-csv-cut-while-downloading"

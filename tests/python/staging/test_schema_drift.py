@@ -150,6 +150,7 @@ def be_killed(workshop, monkeypatch, capsys, key):
     assert workshop.value(f"select count(*) from drifting where id = {key}") == 1
 
 
+@pytest.mark.soak
 def test_a_field_that_a_killed_build_took_in_is_told_by_the_next_one(drifting, capsys, monkeypatch):
     told = "datastream_drift/drifting/{}.json: the field Tier is not declared (1 record, the first in line 1)."
     deliver(drifting, "killed", 40, v="a", Tier=1)

@@ -1,4 +1,4 @@
-{%- macro failing_rows(verdicts, key, columns, sensitive) -%}
+{%- macro failing_rows(verdicts, key, columns, sensitive, landed=none) -%}
     {#- In names that a table can have, for dbt may keep the rows; the columns of the table stand in structs. -#}
     {%- set names = columns | map(attribute='name') | list -%}
     {%- set keys = key or names -%}
@@ -32,7 +32,12 @@ select
 from (
 {{ verdicts }}
 )
-where `row verdict` <> 'equal'
+where
+    `row verdict` <> 'equal'
+    {%- if landed %}
+    -- before the first export has landed there is nothing to compare with
+    and {{ landed }}
+    {%- endif %}
 {%- endmacro -%}
 
 {%- macro _masked(value, name, sensitive) -%}

@@ -7,10 +7,7 @@
     model, export, key, columns, exclude_columns, config.get('where'), has_reasons=is_staged
 ) %}
 {%- set verdicts = highwater.row_verdicts(model, comparison.readable, key, comparison.columns) %}
-{{ highwater.failing_rows(verdicts, key, comparison.columns, comparison.sensitive) }}
-{%- if is_staged %}
--- before the first export has landed there is nothing to compare with
-and {{ highwater.has_landed(export) }}
-{%- endif %}
+{%- set landed = highwater.has_landed(export) if is_staged else none %}
+{{ highwater.failing_rows(verdicts, key, comparison.columns, comparison.sensitive, landed) }}
 
 {% endtest %}

@@ -400,7 +400,7 @@ def reading_process(workshop, path):
             process.wait()
 
 
-@pytest.mark.parametrize("wanted", in_soak_but([40], [40, 10_000]))
+@pytest.mark.parametrize("wanted", in_soak_but([20], [20, 10_000]))
 def test_readers_see_whole_states_only(world, wanted, tmp_path):
     """C11, C12: readers ask throughout; every answer is a state that was there, none is mixed, empty or doubled.
 

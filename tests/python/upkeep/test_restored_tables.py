@@ -77,7 +77,7 @@ def go_back(workshop) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kept", ["the note", "the log"])
+@pytest.mark.parametrize("kept", in_soak_but(["the log"], ["the note", "the log"]))
 def test_a_batch_number_never_comes_again(depot, kept):
     """Neither where the lake's note of the newest landing is lost: then the log knows it."""
     newest = batches(depot)[-1]
@@ -247,7 +247,7 @@ def test_a_log_that_is_older_than_its_merged_table(depot, tmp_path):
     assert dict(depot.rows("select id, v from hampers")) == rows == built(depot)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_log_that_is_older_than_its_history(depot, tmp_path):
     """A history applies what is superseded too, so it may have seen a batch that the merged table has not."""
     depot.add_table("datastream_albums.albums", "id:bigint", "v:string", history=True)

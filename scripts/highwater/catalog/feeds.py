@@ -309,9 +309,13 @@ def _shards(
     return shards
 
 
+def _meta(table: dict) -> dict:
+    return (table.get("config") or {}).get("meta") or {}
+
+
 def _source_table(where: str, table: dict) -> str:
     """Return what raw calls a table of a source."""
-    told = ((table.get("config") or {}).get("meta") or {}).get("source_table", table["name"])
+    told = _meta(table).get("source_table", table["name"])
     if not isinstance(told, str) or not told:
         raise UsageError(f"{where}: source_table of {table['name']} is {told!r}; it must be a quoted text.")
     return plain_text(told)
@@ -319,7 +323,7 @@ def _source_table(where: str, table: dict) -> str:
 
 def _also_called(where: str, table: dict) -> list[str]:
     """Return what else the source calls a table, as `also_called` beside its `source_table` says."""
-    told = ((table.get("config") or {}).get("meta") or {}).get("also_called") or []
+    told = _meta(table).get("also_called") or []
     if not isinstance(told, list) or not all(isinstance(name, str) and name for name in told):
         raise UsageError(
             f"{where}: also_called of {table['name']} is {told!r}; it must be a list of texts: [purchases]."
@@ -370,7 +374,7 @@ def declared_feeds() -> dict[str, Feed]:
                 raise UsageError(f"{where}: two of its tables read the records of {twice[0]!r}.")
             if source["name"] in feeds:
                 raise UsageError(f"{where} is declared twice.")
-            metas = {str(t["name"]): (t.get("config") or {}).get("meta") or {} for t in source.get("tables") or []}
-            shards = {table: meta["shards"] for table, meta in metas.items() if "shards" in meta}
+            declared = [(str(table["name"]), _meta(table)) for table in source.get("tables") or []]
+            shards = {table: meta["shards"] for table, meta in declared if "shards" in meta}
             feeds[source["name"]] = feed_of_settings(where, source["name"], settings, tables, dict(others), shards)
     return feeds

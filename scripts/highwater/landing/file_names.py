@@ -46,6 +46,8 @@ OF_S5CMD = re.compile(
 UNFINISHED = re.compile(
     r".*\.(tmp|temp|unfinished|incomplete|uploading|writing|lock)([-._].*)?", re.IGNORECASE | re.DOTALL
 )
+# the name of a file, and what a tool adds while it writes it
+WRITTEN_AS = re.compile(r"[._~]*(.*?)_?\.[^.]*", re.DOTALL)
 # of folders, which may be called as one likes
 UNFINISHED_FOLDER = re.compile(r"[_.].*|.*\.(tmp|inprogress|unfinished|download)", re.DOTALL)
 # what ends a name without an ending: the number of a part, an offset, a date, the end of a UUID
@@ -97,11 +99,9 @@ def is_whole_beside(name: str, names: Collection[str]) -> bool:
         name: of a file that is left alone, below the landing folder. names: of those that are not.
     Example: `is_whole_beside("dms_a/t/1.csv.6E5fAbCd", {"dms_a/t/1.csv"})` is true.
     """
-    folder, _, last = name.rpartition("/")
-    return any(
-        found.rpartition("/")[0] == folder and last.lstrip("._~").startswith(f"{found.rpartition('/')[2]}")
-        for found in names
-    )
+    folder, slash, last = name.rpartition("/")
+    added = WRITTEN_AS.fullmatch(last)
+    return bool(added) and folder + slash + added[1] in names
 
 
 def is_archive(name: str) -> bool:

@@ -262,7 +262,11 @@ def test_what_begins_as_a_file_that_is_gone_is_found(visits):
         ("t/1.csv_.gstmp", True),
         ("t/2.csv.6E5fAbCd", False),
         ("u/1.csv.6E5fAbCd", False),
+        # of another file, whose name begins with one that is there
+        ("t/part-10.csv.6E5fAbCd", False),
+        ("t/part-1.csv.6E5fAbCd", False),
+        ("t/1.csv.gz.6E5fAbCd", False),
     ],
 )
 def test_a_download_whose_whole_file_is_there_is_over(name, is_there):
-    assert is_whole_beside(name, {"t/1.csv", "t/11.csv"}) == is_there
+    assert is_whole_beside(name, {"t/1.csv", "t/11.csv", "t/part-1"}) == is_there

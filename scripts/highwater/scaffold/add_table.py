@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 from highwater.catalog.columns import UNSIGNED, Column, FoundColumns, named_columns, parse_columns
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, declared_columns, sources_of_logs
-from highwater.catalog.feeds import FAST_LOADER, FORMATS, declared_feeds
+from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds
 from highwater.catalog.models import Model, models, with_ref
 from highwater.catalog.names import split_name
 from highwater.catalog.rendering import render
@@ -90,7 +91,7 @@ def add_table(
         return _add_history(system, entity)
     source_table = _name_in_raw(source_table or name, name, feed, declared, settings)
     given_shards, shards = shards, {**shards, "column": _column_of_shards(shards).name} if shards else None
-    source = (feed, name, format, declared, settings, source_table, shards)
+    source = Source(feed, name, format, declared, settings or {}, source_table, shards)
     if shards and _is_export(declared, settings):
         raise UsageError(
             f"exports have no shards: one export has the rows of all of them, with the column {shards['column']!r}. "
@@ -212,19 +213,41 @@ def _name_in_raw(source_table: str, table: str, feed: str, declared, settings) -
     return source_table
 
 
-def _values(source, entity) -> dict:
-    feed, table, format, declared, settings, source_table, shards = source
-    # without supplemental logging, images carry the columns that changed
-    is_partial = "no_supplement" in {**(declared.settings if declared else {}), **(settings or {})}
+class Source(NamedTuple):
+    """A table of a feed that is to be declared.
+
+    Attributes:
+        feed, table: as dbt will name them. format, settings: of the feed; settings are those that are given now.
+        declared: the feed, where it is declared already. source_table: what raw calls the table.
+        shards: `column` and `schemas`; None: it has none.
+    """
+
+    feed: str
+    table: str
+    format: str
+    declared: Feed | None
+    settings: dict[str, str]
+    source_table: str
+    shards: dict | None = None
+
+    @property
+    def every_setting(self) -> dict:
+        """The settings of the feed, declared or given."""
+        return {**(self.declared.settings if self.declared else {}), **self.settings}
+
+
+def _values(source: Source, entity: str) -> dict:
+    format = FORMATS[source.format]
     return {
-        "feed": feed,
-        "table": table,
-        "source_table": source_table,
+        "feed": source.feed,
+        "table": source.table,
+        "source_table": source.source_table,
         "entity": entity,
-        "format": FORMATS[format],
-        "macro": FORMATS[format].macro,
-        "shards": shards,
-        "partial_images": is_partial or FORMATS[format].partial_images,
+        "format": format,
+        "macro": format.macro,
+        "shards": source.shards,
+        # without supplemental logging, images carry the columns that changed
+        "partial_images": "no_supplement" in source.every_setting or format.partial_images,
     }
 
 
@@ -244,7 +267,7 @@ def _describe(path: Path, template: str, values: dict) -> Path:
     return path
 
 
-def _declare_source(source, columns: list[Column]) -> Path:
+def _declare_source(source: Source, columns: list[Column]) -> Path:
     feed, table, format, declared, settings, source_table, shards = source
     path = sources_file(feed) if declared else _sources_path(feed)
     if declared and table in declared.tables:
@@ -261,10 +284,10 @@ def _declare_source(source, columns: list[Column]) -> Path:
     if FORMATS[format].names_columns:
         delivered = [column.field for column in columns if not shards or column.name != shards["column"]]
         # DMS writes it behind the operation, before the row
-        time = {**(declared.settings if declared else {}), **(settings or {})}.get("timestamp_column")
+        time = source.every_setting.get("timestamp_column")
         delivered = [*([time] if time and time not in delivered else []), *delivered]
         meta["columns"] = f"[{', '.join(map(in_yaml, delivered))}]"
-    given = {name: setting_in_yaml(value) for name, value in (settings or {}).items()}
+    given = {name: setting_in_yaml(value) for name, value in settings.items()}
     opening = render(
         "sources.yml",
         feed=feed,
@@ -309,13 +332,13 @@ def _add_feed(source, entity, staging, log, given) -> list[Path]:
     if given:
         raise UsageError(f"{entity} is there already, with its key and columns; leave --key and --columns out.")
     with_ref(Model(log), staging.stem)  # before anything is written
-    shards = source[-1]
+    shards = source.shards
     if shards and shards["column"] not in declared_columns(entity)[1]:
         raise UsageError(
             f"{entity} is there already, and its key has no column {shards['column']!r}, by which shards could be told "
             "apart. Remove the table, and add it with --shards."
         )
-    further = FurtherFeed(entity, source[0], source[1], source, is_read=False)
+    further = FurtherFeed(entity, source, is_read=False)
     further.write(lambda: None)
     return further.files
 
@@ -325,19 +348,27 @@ class FurtherFeed:
     """A feed that is to bring records of a table that is there, whatever it and its system are called.
 
     Attributes:
-        entity: the table. feed, table: as dbt will name them. source: see _values. is_read: its log reads it already.
+        entity: the table. source: that brings its records. is_read: its log reads it already.
     """
 
     entity: str
-    feed: str
-    table: str
-    source: tuple
+    source: Source
     is_read: bool
+
+    @property
+    def feed(self) -> str:
+        """The feed, as dbt will name it."""
+        return self.source.feed
+
+    @property
+    def table(self) -> str:
+        """Its table, as dbt will name it."""
+        return self.source.table
 
     @property
     def source_table(self) -> str:
         """What raw calls the table."""
-        return self.source[5]
+        return self.source.source_table
 
     @property
     def staging(self) -> Path:
@@ -403,16 +434,8 @@ def further_feed(
         raise UsageError(f"{feed} brings records of {entity} already, as {feed}.{mine[0]}.")
     in_raw = _name_in_raw(source_table or name, name, feed, declared, settings)
     format = declared.format if declared else format
-    source = (
-        feed,
-        name,
-        format,
-        declared,
-        settings,
-        declared.source_table(name) if declared and mine else in_raw,
-        None,
-    )
-    return FurtherFeed(entity, feed, name, source, bool(mine))
+    in_raw = declared.source_table(name) if declared and mine else in_raw
+    return FurtherFeed(entity, Source(feed, name, format, declared, settings, in_raw), bool(mine))
 
 
 def _is_export(declared, settings) -> bool:

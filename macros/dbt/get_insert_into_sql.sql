@@ -1,12 +1,9 @@
 {% macro get_insert_into_sql(source_relation, target_relation) %}
-    {#- a model of anybody may have such a comment; only before this select does it say so -#}
-    {%- if highwater.compiled_sql_has_line(highwater.nothing_to_write() ~ '\n *select . from .+\n *where false') -%}
+    {%- if highwater.handed_on().is_empty -%}
         {{ return("select 'nothing has arrived'") }}
     {%- endif -%}
-    {%- set there = adapter.get_columns_in_relation(target_relation) -%}
-    {%- set written = highwater._columns_to_fill(there) -%}
-    {%- set columns = written | map(attribute='quoted') | join(', ') -%}
-    insert into table {{ target_relation }}{{ ' (' ~ columns ~ ')' if written | length < there | length }}
+    {%- set columns = highwater._columns_to_fill(target_relation) | join(', ') -%}
+    insert into table {{ target_relation }} ({{ columns }})
     {%- if highwater.writes_in_one_statement() %}
     select {{ columns }} from (
     {{ model.compiled_code }}
@@ -16,16 +13,12 @@
     {%- endif %}
 {% endmacro %}
 
-{%- macro _columns_to_fill(there) -%}
-    {#- A log keeps a column that is not declared any more. -#}
-    {%- if model.fqn[1] != 'changes' or not model.name.endswith('_changes') -%}
-        {{ return(there) }}
+{%- macro _columns_to_fill(target) -%}
+    {#- A log keeps a column that is not declared any more, and what its select returns is known. -#}
+    {%- if model.fqn[1] == 'changes' and model.name.endswith('_changes') -%}
+        {%- set declared = highwater.entity_columns(model.name.removesuffix('_changes')) | map(attribute='name') | list -%}
+        {%- set names = declared + highwater.contract_columns() + ['verdict', 'is_tied', 'log_batch'] -%}
+        {{ return(['`' ~ names | join('`, `') ~ '`']) }}
     {%- endif -%}
-    {%- set declared = highwater.entity_columns(model.name.removesuffix('_changes')) | map(attribute='name') | list -%}
-    {%- set own = declared + highwater.stored_columns() -%}
-    {%- set columns = [] -%}
-    {%- for column in there if column.name in own -%}
-        {%- do columns.append(column) -%}
-    {%- endfor -%}
-    {{ return(columns) }}
+    {{ return(adapter.get_columns_in_relation(target) | map(attribute='quoted') | list) }}
 {%- endmacro -%}

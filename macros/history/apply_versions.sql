@@ -7,7 +7,7 @@
     {%- endfor -%}
     {%- set others = others + highwater.validity_columns() | reject('equalto', 'valid_from_sequence') | list -%}
     {%- set columns = key + ['valid_from_sequence'] + others -%}
-    {%- if highwater.compiled_sql_has_line(highwater.nothing_to_write()) -%}
+    {%- if highwater.handed_on().is_empty -%}
         {{ return("select 'nothing to apply'") }}
     {%- endif -%}
     merge into {{ history }} as history

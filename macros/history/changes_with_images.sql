@@ -62,6 +62,6 @@
         {%- endif %}
         {%- if arriving.watermark is not none and not arriving.rows %}
         and false
-        {{ highwater.nothing_to_write() }}
+        {%- do highwater.handed_on().update({'is_empty': true}) %}
         {%- endif %}
 {%- endmacro -%}

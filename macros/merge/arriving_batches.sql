@@ -26,8 +26,9 @@
         {%- do highwater._number_above(arriving, merged, highwater.newest_log_batch(merged) if merged else 0) -%}
         {%- do highwater._number_above_history(arriving) -%}
     {%- endif -%}
+    {%- set facts = highwater.facts_of_table(entity) if is_incremental() else {} -%}
     {%- if is_incremental() -%}
-        {%- do highwater._find_watermarks(arriving) -%}
+        {%- do highwater._find_watermarks(arriving, facts) -%}
     {%- endif -%}
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- if (not truncates or arriving.staged | selectattr('shard') | list) and highwater.entity_key(entity) -%}
@@ -38,12 +39,12 @@
     {%- if is_incremental() or truncates or is_partial or rebuilt or may_wait -%}
         {%- do highwater._count_batches(arriving, truncates, is_partial, rebuilt.get('upto', {})) -%}
     {%- endif -%}
-    {%- if is_incremental() and (arriving.rows > 0 or not env_var('HIGHWATER_PROJECT', '')) -%}
+    {%- if is_incremental() and not env_var('HIGHWATER_COLUMNS', '') -%}
         {#- `highwater build` has met what differs before it starts dbt -#}
         {%- do highwater._refuse_other_columns(arriving) -%}
     {%- endif -%}
     {%- if is_incremental() and arriving.rows > 0 -%}
-        {%- do arriving.update({'current': highwater._current_relations(arriving)}) -%}
+        {%- do arriving.update({'current': highwater._current_relations(arriving, facts)}) -%}
     {%- endif -%}
     {%- if arriving.rows > 0 -%}
         {%- do highwater._leave_what_falls(arriving) -%}
@@ -59,18 +60,39 @@
         {%- endfor -%}
         {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log, behind ' ~ tojson(watermarks)) -%}
     {%- endif -%}
+    {%- if is_incremental() -%}
+        {%- do facts.update({'arrived': highwater._facts_when_written(arriving, facts)}) -%}
+    {%- endif -%}
     {{ return(arriving) }}
+{%- endmacro -%}
+
+{%- macro _facts_when_written(arriving, facts) -%}
+    {%- set feeds = dict(facts.feeds) -%}
+    {%- for source in arriving.staged -%}
+        {%- do feeds.update({source.feed: source.newest}) -%}
+    {%- endfor -%}
+    {%- if not arriving.rows -%}
+        {{ return({'feeds': feeds}) }}
+    {%- endif -%}
+    {%- set highest = arriving.ends | map(attribute='highest') | reject('none') | list + [facts.highest | default('', true)] -%}
+    {{ return({
+        'feeds': feeds, 'log_batch': arriving.log_batch, 'arrived_rows': arriving.rows, 'since': facts.log_batch,
+        'ends': highwater.ends_of_rows(arriving.entity, arriving.ends),
+        'highest': highest | max(case_sensitive=true) if facts.highest is not none else none,
+    }) }}
 {%- endmacro -%}
 
 {%- macro _number_above_history(arriving) -%}
     {#- It applies what is superseded too, so it may have seen a batch that the merged table has not. -#}
-    {%- set node = graph.nodes.get('model.' ~ project_name ~ '.' ~ arriving.entity ~ '_history') -%}
-    {%- set history = adapter.get_relation(none, node.schema, node.alias) if node and node.config.get('meta', {}).get('history') -%}
+    {%- set history = highwater._history(arriving.entity) -%}
     {%- if history -%}
-        {%- do highwater._number_above(arriving, history, run_query(
-            'select max(log_batch) from ' ~ history ~ ' where log_batch >= ' ~ arriving.log_batch
-        ).rows[0][0] | default(0, true) | int) -%}
+        {%- do highwater._number_above(arriving, history, highwater.newest_log_batch(history)) -%}
     {%- endif -%}
+{%- endmacro -%}
+
+{%- macro _history(entity) -%}
+    {%- set node = graph.nodes.get('model.' ~ project_name ~ '.' ~ entity ~ '_history') -%}
+    {{ return(adapter.get_relation(none, node.schema, node.alias) if node and node.config.get('meta', {}).get('history') else none) }}
 {%- endmacro -%}
 
 {%- macro _number_above(arriving, relation, applied_batch) -%}
@@ -85,26 +107,50 @@
     {%- endif -%}
 {%- endmacro -%}
 
-{%- macro _find_watermarks(arriving) -%}
-    {#- A log grows without end: what is read of it is its newest batch, and for feeds that are not in it their files. -#}
-    {%- set newest = highwater.newest_log_batch(this) -%}
-    {%- set rows = highwater._newest_of_feeds('log_batch >= ' ~ newest) | list -%}
-    {%- set others = arriving.staged | map(attribute='feed') | reject('in', rows | map(attribute='feed') | list) | list -%}
-    {%- if others -%}
-        {%- do rows.extend(highwater._newest_of_feeds("feed in ('" ~ others | join("', '") ~ "')")) -%}
+{%- macro _find_watermarks(arriving, facts) -%}
+    {%- if not facts -%}
+        {%- do facts.update(highwater._facts_of_layers(arriving)) -%}
     {%- endif -%}
-    {%- for row in rows -%}
-        {%- for source in arriving.staged if source.feed == row.feed -%}
-            {%- do source.update({'watermark': row.landing_batch | int}) -%}
-        {%- endfor -%}
+    {%- set others = arriving.staged | map(attribute='feed') | reject('in', facts.feeds.keys() | list) | list -%}
+    {%- if others -%}
+        {%- do facts.feeds.update(highwater._newest_of_feeds("feed in ('" ~ others | join("', '") ~ "')")) -%}
+    {%- endif -%}
+    {%- for source in arriving.staged -%}
+        {%- do source.update({'watermark': facts.feeds.get(source.feed, 0)}) -%}
     {%- endfor -%}
-    {%- do arriving.update({'log_batch': newest + 1}) -%}
+    {%- do arriving.update({'log_batch': facts.log_batch + 1}) -%}
+{%- endmacro -%}
+
+{%- macro _facts_of_layers(arriving) -%}
+    {#- One question, which Delta answers by what it keeps of each file. A log grows without end: what is read of it is its
+        newest batch, and for feeds that are not in it their files. -#}
+    {%- set merged = adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged') -%}
+    {%- set history = highwater._history(arriving.entity) -%}
+    {%- set questions = ['(select max(log_batch) as log_batch from ' ~ this ~ ')'] -%}
+    {%- if merged -%}
+        {%- do questions.append('(select count(*) as row_count, max(log_batch) as applied from ' ~ merged ~ ')') -%}
+    {%- endif -%}
+    {%- if history -%}
+        {%- do questions.append('(select max(log_batch) as in_history from ' ~ history ~ ')') -%}
+    {%- endif -%}
+    {%- set found = run_query('select * from ' ~ questions | join(' cross join ')).rows[0] -%}
+    {%- set log_batch = (found.log_batch or 0) | int -%}
+    {%- set applied = (found.applied or 0) | int if merged else 0 -%}
+    {{ return({
+        'log_batch': log_batch, 'feeds': highwater._newest_of_feeds('log_batch >= ' ~ log_batch),
+        'rows': found.row_count | int if merged else 0, 'applied': applied, 'held': applied if merged else none,
+        'history': (found.in_history or 0) | int if history else 0, 'highest': none,
+    }) }}
 {%- endmacro -%}
 
 {%- macro _newest_of_feeds(where) -%}
-    {{ return(run_query(
+    {%- set newest = {} -%}
+    {%- for row in run_query(
         'select feed, max(landing_batch) as landing_batch from ' ~ this ~ ' where ' ~ where ~ ' group by feed'
-    ).rows) }}
+    ).rows -%}
+        {%- do newest.update({row.feed: row.landing_batch | int}) -%}
+    {%- endfor -%}
+    {{ return(newest) }}
 {%- endmacro -%}
 
 {%- macro _count_batches(arriving, truncates, is_partial, upto) -%}
@@ -113,6 +159,7 @@
         {%- set counts = [
             ['count(*)', 'records', 'sum'],
             ['min(change_sequence_number) filter (where rejection_reason is null)', 'lowest', 'min'],
+            ['max(change_sequence_number) filter (where rejection_reason is null)', 'highest', 'max'],
         ] -%}
         {%- if truncates -%}
             {%- do counts.extend([
@@ -231,37 +278,42 @@
     {%- endfor -%}
 {%- endmacro -%}
 
-{%- macro _current_relations(arriving) -%}
+{%- macro _current_relations(arriving, facts) -%}
     {#- What there is: the base, and what is pending in this log. -#}
-    {%- set newest = arriving.log_batch - 1 -%}
     {%- set merged = adapter.get_relation(this.database, this.schema, arriving.entity ~ '_merged') -%}
     {%- if not merged -%}
         {{ return([{'name': this, 'where': "verdict = 'applied'"}]) }}
     {%- endif -%}
-    {%- set applied_batch = highwater.newest_log_batch(merged, newest - 100) -%}
-    {%- do highwater._number_above(arriving, merged, applied_batch) -%}
-    {%- do highwater._number_above_history(arriving) -%}
-    {%- set current = [{'name': merged, 'where': none}] -%}
-    {%- if newest > applied_batch -%}
-        {%- do current.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ applied_batch}) -%}
+    {%- do highwater._number_above(arriving, merged, facts.applied) -%}
+    {%- if facts.history -%}
+        {%- do highwater._number_above(arriving, highwater._history(arriving.entity), facts.history) -%}
     {%- endif -%}
-    {{ return(current if highwater._may_be_beaten(arriving, current) else []) }}
+    {%- set current = [{'name': merged, 'where': none}] -%}
+    {%- if facts.log_batch > facts.applied -%}
+        {%- do current.append({'name': this, 'where': "verdict = 'applied' and log_batch > " ~ facts.applied}) -%}
+    {%- endif -%}
+    {{ return(current if highwater._may_be_beaten(arriving, current, facts) else []) }}
 {%- endmacro -%}
 
-{%- macro _may_be_beaten(arriving, current) -%}
+{%- macro _may_be_beaten(arriving, current, facts) -%}
     {#- What comes in order is above everything there is, whose files are skipped by that: then no key is looked up. -#}
     {%- set lowest = arriving.ends | map(attribute='lowest') | reject('none') | min(case_sensitive=true) -%}
     {%- if highwater.entity_setting(arriving.entity, 'insert_only', false) or lowest is not defined -%}
         {{ return(true) }}
     {%- endif -%}
-    {%- set above = [] -%}
-    {%- for relation in current -%}
-        {%- do above.append(
-            'select 1 from ' ~ relation.name ~ " where change_sequence_number >= '" ~ lowest ~ "'"
-            ~ (' and ' ~ relation.where if relation.where else '')
-        ) -%}
-    {%- endfor -%}
-    {{ return(run_query('select 1 from (' ~ above | join(' union all ') ~ ') limit 1').rows | length > 0) }}
+    {%- if facts.highest is none -%}
+        {%- set above = [] -%}
+        {%- for relation in current -%}
+            {%- do above.append(
+                'select change_sequence_number from ' ~ relation.name ~ " where change_sequence_number >= '" ~ lowest ~ "'"
+                ~ (' and ' ~ relation.where if relation.where else '')
+            ) -%}
+        {%- endfor -%}
+        {%- do facts.update({
+            'highest': run_query('select max(change_sequence_number) from (' ~ above | join(' union all ') ~ ')').rows[0][0] or ''
+        }) -%}
+    {%- endif -%}
+    {{ return(facts.highest >= lowest) }}
 {%- endmacro -%}
 
 {%- macro _find_truncates(arriving) -%}
@@ -326,9 +378,6 @@
         {%- for column in adapter.get_columns_in_relation(relation) -%}
             {%- do there.update({column.name: column.dtype | lower | replace(' ', '')}) -%}
         {%- endfor -%}
-        {%- if 'is_new_key' in there -%}
-            {%- do arriving.update({'has_is_new_key': true}) -%}
-        {%- endif -%}
         {%- for name in declared if there and name not in there -%}
             {{ exceptions.raise_compiler_error(
                 relation ~ " has no column " ~ name ~ ", and it is declared. Nothing was applied. Run: highwater build. It adds "

@@ -3,8 +3,12 @@
     {%- set truncates = highwater.entity_setting(entity, 'truncates', false) -%}
     {%- set may_outlive = truncates and highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set log = log or api.Relation.create(schema=merged.schema, identifier=entity ~ '_changes') -%}
-    {%- set base = highwater.rows_and_watermark(merged) if execute and load_relation(merged) else none -%}
-    {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, entity) -%}
+    {%- set facts = highwater.facts_of_table(entity) if execute and not publications else {} -%}
+    {%- set base = highwater._base_of_view(merged, facts) if execute and load_relation(merged) else none -%}
+    {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, entity, facts) -%}
+    {%- if base and not is_plain and base.held is none -%}
+        {%- set base = highwater._base_of_view(merged, {}) -%}
+    {%- endif -%}
     {%- set rows = merged if is_plain else 'base_and_pending' -%}
     {%- if is_plain and truncates -%}
 with
@@ -12,7 +16,7 @@ with
 {{ highwater._truncates(merged, key, false) }}
 
 {% elif not is_plain -%}
-{{ highwater._base_and_pending(merged, log, entity, publications, base.log_batch if base else 0) }}
+{{ highwater._base_and_pending(merged, log, entity, publications, base.held if base else 0) }}
 
 {% endif -%}
 select
@@ -161,15 +165,22 @@ truncates as (
 )
 {%- endmacro -%}
 
-{%- macro _is_written_at_once(base, log, entity) -%}
+{%- macro _base_of_view(merged, facts) -%}
+    {%- set found = highwater.rows_and_watermark(merged) if not facts else {'rows': facts.rows, 'log_batch': facts.held} -%}
+    {{ return({'rows': found.rows, 'held': found.log_batch, 'applied': facts.applied | default(found.log_batch)}) }}
+{%- endmacro -%}
+
+{%- macro _is_written_at_once(base, log, entity, facts) -%}
     {#- Then nothing is pending once a build is over, and the base is what there is to see. A view of a table that grows
         looks for more before it has to. -#}
     {%- set rule = highwater.built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
     {%- if not load_relation(log) or rule != 'always' and (not rule.base_rows or base.rows * 2 > rule.base_rows) -%}
         {{ return(false) }}
+    {%- elif facts and facts.log_batch <= base.applied -%}
+        {{ return(true) }}
     {%- endif -%}
     {#- a build that was killed, or of the log alone -#}
     {{ return(not run_query(
-        'select 1 from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch ~ ' limit 1'
+        'select 1 from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.applied ~ ' limit 1'
     ).rows | length) }}
 {%- endmacro -%}

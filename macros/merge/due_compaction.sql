@@ -1,31 +1,49 @@
 {%- macro due_compaction(merged, log, entity, published, rule=none) -%}
     {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
-    {%- do highwater._take_over_layers(merged, entity) -%}
+    {%- set facts = highwater.facts_of_table(entity) if published is none and not rule else {} -%}
     {%- set rule = rule or highwater._compaction_rule() -%}
-    {%- set base = highwater.rows_and_watermark(merged) -%}
-    {%- set pending = run_query(
-        'select ' ~ ([
-            "count_if(change_type <> 'truncate') as pending_rows",
-            'count(distinct log_batch) as pending_batches',
-            'timestampdiff(second, min(landed_at), current_timestamp()) / 86400 as pending_days',
-        ] + highwater.key_ends(entity)) | join(', ')
-        ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ base.log_batch
-        ~ highwater.up_to_log_batch(published)
-    ).rows[0] -%}
-    {%- set due = {'cause': '', 'applied_batch': base.log_batch, 'ends': {}} -%}
-    {%- for name in pending.keys() if name.startswith(('least ', 'greatest ')) -%}
-        {%- do due.ends.update({name: pending[name] | string if pending[name] is not none else none}) -%}
-    {%- endfor -%}
-    {%- if pending.pending_batches | int -%}
-        {%- do due.update({'cause': highwater._cause_of_compaction(rule, pending, base.rows)}) -%}
+    {%- set base = highwater.base_as_known(merged, facts, rule) -%}
+    {%- set due = {'cause': '', 'applied_batch': base.applied, 'ends': {}} -%}
+    {%- set left = namespace(rows=0) -%}
+    {%- if not facts or facts.log_batch > base.applied -%}
+        {%- set always = highwater._always_due(rule, base.rows) -%}
+        {%- if facts and always and facts.get('since', base.applied + 1) <= base.applied -%}
+            {#- all that is pending has come with this build, which knows it -#}
+            {%- set left.rows = facts.arrived_rows -%}
+            {%- do due.update({'cause': always, 'ends': facts.ends}) -%}
+        {%- else -%}
+            {%- set pending = highwater._pending(log, entity, base.applied, published) -%}
+            {%- set left.rows = pending.pending_rows | int -%}
+            {%- do due.update({'ends': highwater.ends_of_rows(entity, [pending])}) -%}
+            {%- if pending.pending_batches | int -%}
+                {%- do due.update({'cause': always or highwater._cause_of_compaction(rule, pending, base.rows)}) -%}
+            {%- elif facts -%}
+                {%- do facts.update({'applied': facts.log_batch}) -%}
+            {%- endif -%}
+        {%- endif -%}
     {%- endif -%}
     {%- if due.cause and base.rows > highwater._rows_of_a_large_base() -%}
         {%- do highwater._begin_deletion_vectors(merged) -%}
     {%- endif -%}
     {%- if published is none -%}
-        {%- do highwater.say_what_is_pending(entity, 0 if due.cause else pending.pending_rows | int) -%}
+        {%- do highwater.say_what_is_pending(entity, 0 if due.cause else left.rows) -%}
+    {%- endif -%}
+    {%- if facts -%}
+        {%- do facts.update({'due': left.rows if due.cause else none}) -%}
     {%- endif -%}
     {{ return(due) }}
+{%- endmacro -%}
+
+{%- macro _pending(log, entity, applied_batch, published) -%}
+    {{ return(run_query(
+        'select ' ~ ([
+            "count_if(change_type <> 'truncate') as pending_rows",
+            'count(distinct log_batch) as pending_batches',
+            'timestampdiff(second, min(landed_at), current_timestamp()) / 86400 as pending_days',
+        ] + highwater.key_ends(entity)) | join(', ')
+        ~ ' from ' ~ log ~ " where verdict = 'applied' and log_batch > " ~ applied_batch
+        ~ highwater.up_to_log_batch(published)
+    ).rows[0]) }}
 {%- endmacro -%}
 
 {%- macro _compaction_rule() -%}
@@ -41,19 +59,20 @@
     {{ return(rule) }}
 {%- endmacro -%}
 
-{%- macro _cause_of_compaction(rule, pending, base_rows) -%}
+{%- macro _always_due(rule, base_rows) -%}
     {%- if rule is string -%}
         {{ return(rule) }}
     {%- endif -%}
+    {{ return('base_rows ' ~ rule.base_rows if rule.base_rows and base_rows <= rule.base_rows else '') }}
+{%- endmacro -%}
+
+{%- macro _cause_of_compaction(rule, pending, base_rows) -%}
     {%- set found = {
         'pending_rows': pending.pending_rows | int,
         'pending_batches': pending.pending_batches | int,
         'pending_days': pending.pending_days | float,
     } -%}
     {%- do found.update({'pending_percent': found.pending_rows * 100 / base_rows if base_rows else 100}) -%}
-    {%- if rule.base_rows and base_rows <= rule.base_rows -%}
-        {{ return('base_rows ' ~ rule.base_rows) }}
-    {%- endif -%}
     {%- set reached = [] -%}
     {%- for part, value in found.items() if part in rule and value >= rule[part] -%}
         {%- do reached.append(part ~ ' ' ~ rule[part]) -%}
@@ -71,28 +90,4 @@
     {%- if 'true' not in run_query('show tblproperties ' ~ merged ~ " ('" ~ property ~ "')").rows[0].values() -%}
         {%- do run_query('alter table ' ~ merged ~ " set tblproperties ('" ~ property ~ "' = 'true')") -%}
     {%- endif -%}
-{%- endmacro -%}
-
-{%- macro _take_over_layers(merged, entity) -%}
-    {#- Up to version 0.5 pending rows stood in this table, beside the base rows that they hide. -#}
-    {%- if 'is_pending' not in adapter.get_columns_in_relation(merged) | map(attribute='name') -%}
-        {{ return('') }}
-    {%- endif -%}
-    {%- set are_pending = "is_pending and change_type <> 'truncate'" -%}
-    {%- if run_query('select count(*) from ' ~ merged ~ ' where ' ~ are_pending).rows[0][0] | int -%}
-        {#- A pending row hides its base row anyway, so the views of that version show the same rows before, between and after the two. -#}
-        {%- do run_query(highwater._delete_behind_pending(merged, entity, are_pending)) -%}
-        {%- do run_query('update ' ~ merged ~ ' set is_pending = false, is_new = false where ' ~ are_pending) -%}
-    {%- endif -%}
-{%- endmacro -%}
-
-{%- macro _delete_behind_pending(merged, entity, are_pending) -%}
-    merge into {{ merged }} as base
-    using (select `{{ highwater.entity_key(entity) | join('`, `') }}` from {{ merged }} where {{ are_pending }}) as pending
-        on
-            not base.is_pending
-            {%- for column in highwater.entity_key(entity) %}
-            and base.`{{ column }}` = pending.`{{ column }}`
-            {%- endfor %}
-    when matched then delete
 {%- endmacro -%}

@@ -2,7 +2,8 @@
     {%- set key = highwater.entity_key(arriving.entity) -%}
     {%- set columns = highwater.entity_columns(arriving.entity) | map(attribute='name') | list + highwater.contract_columns() -%}
     {%- if is_incremental() and not arriving.rows %}
-    {{ highwater.nothing_to_write() }}
+    {%- do highwater.handed_on().update({'is_empty': true}) %}
+    -- nothing has arrived
     select * from {{ this }}
     where false
     {%- elif not key %}
@@ -14,7 +15,6 @@
         case when rejection_reason is not null then 'rejected' else 'applied' end as verdict,
         false as is_tied,
         {{ arriving.log_batch }} as log_batch
-        {{- highwater._columns_of_05(arriving) }}
     from {{ arrivals }}
     {%- elif highwater.entity_setting(arriving.entity, 'partial_images', false) %}
     {{- highwater._classified_partial_images(arrivals, current, arriving, key, columns) }}
@@ -78,7 +78,6 @@
             `change order` <> `order before` and change_sequence_number = `order before`.change_sequence_number, false
         ) as is_tied,
         {{ arriving.log_batch }} as log_batch
-        {{- highwater._columns_of_05(arriving) }}
     from ranked
 {%- endmacro -%}
 
@@ -217,13 +216,7 @@
                 and `other order`.change_sequence_number = change_sequence_number
         ), false) as is_tied,
         log_batch
-        {{- highwater._columns_of_05(arriving) }}
     from compared
-{%- endmacro -%}
-
-{%- macro _columns_of_05(arriving) -%}
-    {#- A log of version 0.5 says whether a key was new, which nothing queries any more. -#}
-    {{- ',\n        cast(null as boolean) as is_new_key' if arriving.has_is_new_key else '' -}}
 {%- endmacro -%}
 
 {%- macro _with_current(current, key) %}

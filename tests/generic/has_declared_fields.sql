@@ -11,7 +11,9 @@
 {%- set said = {'millis': ['io.debezium.time.Timestamp', 'org.apache.kafka.connect.data.Timestamp'],
     'micros': ['io.debezium.time.MicroTimestamp'], 'nanos': ['io.debezium.time.NanoTimestamp']} -%}
 {%- set query = "select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'" -%}
-{%- set watermark = (run_query(query).rows[0][0] or 0) | int if log else 0 -%}
+{%- set facts = highwater.facts_of_table(entity) if execute else {} -%}
+{%- set known = facts.feeds[feed] if feed in facts.get('feeds', {}) and 'since' not in facts -%}
+{%- set watermark = known if known is not none and known is defined else (run_query(query).rows[0][0] or 0) | int if log else 0 -%}
 {#- what a build has applied that was killed before it had told of it -#}
 {%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, watermark)
     if execute else watermark -%}

@@ -192,6 +192,7 @@ class Workshop:
         if self.parsed[0] != state:
             self.parsed = (state, dbtRunner().invoke(["parse", *QUIETLY]).result)
         dbt.begin(is_same=False)
+        os.environ.setdefault("HIGHWATER_COLUMNS", "met")
         return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, *QUIETLY])
 
     def audit(self, *selected: str) -> dict:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from highwater.builds import account, last_build, publish, rejections
+from highwater.builds import account, facts, last_build, publish, rejections
 from highwater.builds.told_landing import Landed, land_and_tell
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed, declared_feeds
@@ -20,6 +20,7 @@ from highwater.runtime.printable import printable_text
 from highwater.runtime.project import lease
 from highwater.scaffold.new_fields import add_new_fields
 from highwater.spark import dbt, progress, untold
+from highwater.spark.lake_tables import newest_commits
 from highwater.spark.spark import session
 
 # the models that a log is made by
@@ -143,9 +144,9 @@ def _told_at_end(feeds: dict[str, Feed], landed: Landed) -> list[str]:
 def _met(plan: Plan, meet: Callable) -> list:
     """Meet declarations that differ from their tables, before anything is written; return what was refused.
 
-    Nothing differs where the project is that of the last build, and that build left nothing.
+    Nothing differs where the project and the tables are those of the last build, and that build left nothing.
     """
-    if plan.record and not plan.record["left"]:
+    if plan.record and not plan.record["left"] and last_build.has_same_layers(plan.record):
         return []
     refused = []
     dbt.begin(is_same=False)
@@ -175,7 +176,11 @@ def _run(plan: Plan, feeds: dict[str, Feed], is_held: bool, refused: list) -> tu
         click.echo(_what_is_built(plan, feeds))
     given = last_build.with_operations(plan.arguments) or dbt.checks_of_data_only()
     given += [word for met in refused for word in ("--exclude", *met.models)]
-    outcome = dbt.outcome_of(["build", *(["--select"] * bool(plan.selected)), *plan.selected, *given])
+    before = newest_commits("lake")
+    known = [entity for entity, _ in logged_tables()] if plan.record and not plan.record["left"] else []
+    with facts.handed_over(known):
+        outcome = dbt.outcome_of(["build", *(["--select"] * bool(plan.selected)), *plan.selected, *given])
+    facts.keep(dbt.answers, before)
     return _with_operations(outcome), []
 
 

@@ -142,6 +142,13 @@ def has_all_tables(record: dict) -> bool:
     return record["versions"].keys() <= _versions().keys()
 
 
+def has_same_layers(record: dict) -> bool:
+    """Return whether every log and base is at the version that a build left it at."""
+    now = _versions()
+    layers = [f"lake.{entity}_{layer}" for entity, _ in logged_tables() for layer in ("changes", "merged")]
+    return all(record["versions"].get(name) == now.get(name) for name in layers)
+
+
 def news(spark, feeds: dict[str, Feed], record: dict, landings: dict[str, Landing]) -> dict[str, list[str]] | None:
     """Return by feed the tables of which something has landed since a build; None: that cannot be told.
 

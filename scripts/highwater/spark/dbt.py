@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,8 @@ appended: dict[str, int] = {}
 telling: list[str] = []
 # how many applied changes it has left pending, by table
 pending: dict[str, int] = {}
+# what it has answered of the tables that it built, by table; {}: nothing
+answers: dict[str, dict] = {}
 # whether the ledger has been built behind the logs
 recorded: list[str] = []
 # whether the invocation that is under way has run a model or a test
@@ -67,7 +69,7 @@ def begin(is_same: bool, tells_rejected: bool = False) -> None:
         tells_rejected: the command tells what was rejected, also of what a build appended that did not come to it.
     """
     os.environ["HIGHWATER_PROJECT"] = "as it was" if is_same else "changed"
-    for heard in (waiting, falls, doubtful, appended, pending, recorded, telling):
+    for heard in (waiting, falls, doubtful, appended, pending, answers, recorded, telling):
         heard.clear()
     if tells_rejected:
         telling.append("rejected")
@@ -252,9 +254,19 @@ def outcome_of(arguments: list[str]) -> Outcome:
         click.echo(printable(message), err=True)
     untold.told("fields", _with_fields_told(result))
     runs = getattr(result.result, "results", None) or []
+    answers.update(_answers_in(runs))
     is_whole = result.success or (bool(runs) and not get_flags().FAIL_FAST)
     bad = [run.node.name for run in runs if str(run.status) not in {*DONE, "skipped"} and hasattr(run.node, "name")]
     return Outcome(0 if result.success else 1, left_of(runs) if is_whole else None, tuple(bad))
+
+
+def _answers_in(runs: Iterable) -> Iterator[tuple[str, dict]]:
+    """Yield the table and the facts of each response of a log or a base, see the macro answer_with_facts."""
+    for run in runs:
+        code = (getattr(run, "adapter_response", None) or {}).get("code", "")
+        if code.startswith("{"):
+            answer = json.loads(code)
+            yield answer["entity"], answer["facts"]
 
 
 def _with_fields_told(result) -> list[str]:

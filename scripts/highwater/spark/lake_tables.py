@@ -32,6 +32,12 @@ def newest_commit(schema: str, table: str) -> str | None:
     return f"{newest.stem} {state.st_size} {state.st_mtime_ns}"
 
 
+def newest_commits(schema: str) -> dict[str, str]:
+    """Return what tells the newest commit of each table of a schema from any other, by the name of the table."""
+    names = [name.partition(".")[2] for name in folders_of_tables() if name.startswith(f"{schema}.")]
+    return {name: commit for name in names if (commit := newest_commit(schema, name))}
+
+
 def newest_commit_in(folder: Path) -> Path | None:
     """Return the file of the newest commit of a table, by its folder; None: there is no commit."""
     try:

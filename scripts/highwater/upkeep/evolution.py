@@ -78,6 +78,14 @@ REFUSED_NOW = f"""
 """
 
 
+# up to version 0.5 pending rows stood in the base, beside the rows that they hide
+PENDING_OF_05 = "select 1 from lake.`{entity}_merged` where is_pending and change_type <> 'truncate' limit 1"
+OF_05 = (
+    "{entity}: its base was written by highwater 0.5 and holds pending rows, which this version does not read. Nothing of "
+    "{entity} was built. To make its base anew from its log: highwater rebuild {entity}"
+)
+
+
 @dataclass(frozen=True)
 class Met:
     """What became of a declaration that differs from its tables.
@@ -113,18 +121,23 @@ def meet(spark, given: list[str] | None = None) -> Iterator[Met]:
     built = [entity for entity in shapes if f"{entity}_changes" in there]
     was = remembered()
 
-    def found(entity: str) -> tuple[Differences, dict]:
+    def found(entity: str) -> tuple[Differences, dict, bool]:
         types = _types(spark, f"{entity}_changes")
         base = _types(spark, f"{entity}_merged") if f"{entity}_merged" in there else None
         before = was.get(entity) or shape_of_table(types, shapes[entity])
-        return differences(entity, before, shapes[entity], types, base), before
+        is_older = "is_pending" in (base or ()) and bool(spark.sql(PENDING_OF_05.format(entity=entity)).take(1))
+        return differences(entity, before, shapes[entity], types, base), before, is_older
 
     refused = set()
     ask = by_itself(found, "the columns of {}")
     for answer in of_each(built, ask, "comparing tables with their declarations"):
         if isinstance(answer, Trouble):  # its models say what is wrong with it
             continue
-        differs, before = answer
+        differs, before, is_older = answer
+        if is_older:
+            refused.add(differs.entity)
+            yield Met(differs.entity, OF_05.format(entity=differs.entity), is_refused=True)
+            continue
         if not (differs or differs.later):
             continue
         # what is seen of its tables now may be other when a kill comes

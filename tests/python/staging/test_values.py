@@ -223,8 +223,9 @@ def test_every_reason_is_in_the_closed_list(workshop):
 
 
 @pytest.mark.soak
-def test_a_wider_type_is_taken_when_both_tables_have_it(readings, workshop):
+def test_a_wider_type_is_taken_when_both_tables_have_it(readings, workshop, monkeypatch):
     """An insert would cast to the table's own type: 3000000000 would not fit, and 2.5 would become 2."""
+    monkeypatch.setenv("HIGHWATER_COLUMNS", "")
     declared = workshop.folder / "models/tables/types/readings.yml"
     declared.write_text(declared.read_text().replace("data_type: int", "data_type: bigint"))
     workshop.deliver("datastream_types.readings", "wider.json", [change("INSERT", "1", {"id": 3_000_000_000})])

@@ -59,7 +59,7 @@ def declare_extra(workshop, entity: str):
 def plain_dbt(monkeypatch, *arguments) -> int:
     from highwater.spark import dbt
 
-    monkeypatch.delenv("HIGHWATER_PROJECT", raising=False)
+    monkeypatch.setenv("HIGHWATER_COLUMNS", "")
     return dbt.run([*arguments, "--quiet"])
 
 

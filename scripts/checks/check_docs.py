@@ -1,6 +1,6 @@
 """Check that models, seeds, snapshots, sources, macros and generic tests are described, with columns and arguments.
 
-Check too that the tests which pages name are there.
+Check too that what pages name and link to is there: tests, other pages and their headings.
 
 Run in the project's folder. Prints a line per finding and exits with 1 when there is one.
 """
@@ -22,6 +22,8 @@ GIVE_CODES = ("change_contract", "unknown_source")
 LISTED = ("marts", "operations", "publications")
 TEST_MODULE = re.compile(r"(?:[\w.]+/)*\btest_\w+\.py\b")
 TEST_OF_MODULE = re.compile(r"\b(test_\w+\.py)::(test_\w+)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 TEST_ARGUMENT = re.compile(r"^\s*- `(\w+)` \([^)]+\): *\S", re.MULTILINE)
 
 
@@ -36,6 +38,7 @@ def findings(project: Path) -> list[str]:
         *_rejection_reasons(project),
         *_macros(project),
         *_named_tests(project),
+        *_links(project),
     ]
     return [f"{path.relative_to(project)}: {problem}" for path, problem in found]
 
@@ -189,13 +192,31 @@ def _named_tests(project):
     """
     modules = {path.relative_to(project).as_posix(): path for path in project.glob("tests/python/**/test_*.py")}
     modules |= {path.name: path for path in modules.values()}
-    for page in sorted([*project.glob("*.md"), *project.glob("docs/**/*.md")]):
+    for page in _pages(project):
         text = page.read_text()
         for name in sorted({*TEST_MODULE.findall(text)} - modules.keys()):
             yield page, f"names {name}, which is not there; correct its name or folder."
         for module, test in sorted({*TEST_OF_MODULE.findall(text)}):
             if module in modules and f"\ndef {test}(" not in modules[module].read_text():
                 yield page, f"names {test}, which {module} does not have; correct its name."
+
+
+def _pages(project):
+    return sorted([*project.glob("*.md"), *project.glob("docs/**/*.md")])
+
+
+def _links(project):
+    """A link leads to a file that is there, and to one of its headings, written as GitHub writes anchors."""
+    for page in _pages(project):
+        for path, heading in LINK.findall(page.read_text()):
+            file = page.parent / path if path else page
+            headings = HEADING.findall(file.read_text()) if file.suffix == ".md" and file.exists() else []
+            if not file.exists() or (heading and heading not in map(_anchor, headings)):
+                yield page, f"links to {path}{'#' * bool(heading)}{heading}, which is not there; correct the link."
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def commands():
 @commands.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def init(folder):
-    """Write a dbt project of your own into FOLDER, which is new or empty; it is called like the folder."""
+    """Create a dbt project in FOLDER. The folder must be new or empty; the project is named after it."""
     from highwater.scaffold.new_project import begin_project
 
     for path in begin_project(folder):
@@ -74,7 +74,7 @@ def init(folder):
 
 @commands.command()
 def install():
-    """Fetch what Spark needs into the project, for plain dbt before any other command; each command does it itself."""
+    """Download the jars that Spark needs. Only plain dbt needs this first; every command does it by itself."""
     from highwater.spark.jars import resolve
 
     resolve()
@@ -102,9 +102,9 @@ def _feeds(names: tuple[str, ...]):
 
 @commands.command()
 @click.argument("feeds", nargs=-1)
-@click.option("--skip", metavar="FILE", help="Leave this delivered file out, on record.")
+@click.option("--skip", metavar="FILE", help="Leave this delivered file out, and record that.")
 def land(feeds, skip):
-    """Read new files of the declared feeds (or of FEEDS) into raw.<feed>, every file exactly once."""
+    """Load new files of all feeds, or of FEEDS, into raw.<feed>. Every file lands exactly once."""
     from highwater.builds.told_landing import land_and_tell
     from highwater.landing import landing
     from highwater.runtime.project import lease
@@ -139,17 +139,16 @@ def _finish_renaming() -> tuple[str, str] | None:
 
 @commands.command(context_settings={"ignore_unknown_options": True})
 @click.option("--hold", is_flag=True, help="Publish a group of tables only when its checks have passed.")
-@click.option("--verbose", is_flag=True, help="Print dbt's own log, a line for everything that it begins and ends.")
+@click.option("--verbose", is_flag=True, help="Print dbt's own log: a line for every start and end.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def build(hold, verbose, arguments):
-    """Land, then `dbt build` with any further dbt ARGUMENTS, in one Spark process.
+    """Land new files, then run `dbt build`, in one Spark process.
 
-    ARGUMENTS are for example `--select +orders+`; `highwater dbt build --help` lists them. The ledger, and the lists of
-    what was rejected, are built with every --select.
+    ARGUMENTS are passed to dbt, for example `--select +orders+`; `highwater dbt build --help` lists them. The ledger
+    and the lists of rejected records are built with every --select.
 
-    When nothing in the project has changed since the last build, only tables for which something has landed, or of
-    which something failed, are built, with what is made of them; when there are none, dbt is not started. `highwater
-    dbt build` builds everything in any case.
+    If the project has not changed since the last build, only tables with new records or earlier failures are built, and
+    whatever depends on them; if there are none, dbt is not started. `highwater dbt build` always builds everything.
     """
     from highwater.builds.build import build as build_tables
     from highwater.upkeep.evolution import meet
@@ -173,9 +172,11 @@ def dbt_command(arguments):
 @commands.command()
 @click.argument("sql")
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table")
-@click.option("--unsafe", is_flag=True, help="Run it whatever it does. Nothing keeps another command from writing too.")
+@click.option(
+    "--unsafe", is_flag=True, help="Run any statement. Nothing stops another command from writing at the same time."
+)
 def query(sql, form, unsafe):
-    """Ask the lake: run SQL that reads tables and views, and print its rows."""
+    """Run SQL that reads the lake, and print the rows."""
     from highwater.spark.spark import reading_session
     from highwater.status.query import show
 
@@ -190,11 +191,11 @@ def query(sql, form, unsafe):
     "origin",
     type=click.Choice(["log", "raw"]),
     default="log",
-    help="What it is made from: its log (the default), or its raw records, which today's models classify again.",
+    help="Rebuild from the log (the default), or from raw records, which today's models classify again.",
 )
-@click.option("--accept-loss", is_flag=True, help="Go on although records or keys of the table would be lost.")
+@click.option("--accept-loss", is_flag=True, help="Go on even if records or keys of the table would be lost.")
 def rebuild(table, origin, accept_loss):
-    """Write the merged TABLE again, swapped in by one commit."""
+    """Rebuild the base of TABLE, and swap it in by one commit."""
     from highwater.builds import last_build
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
@@ -213,21 +214,27 @@ def rebuild(table, origin, accept_loss):
 @click.argument("table")
 @click.argument("action", type=click.Choice(["add", "drop", "rename", "type", "unit", "key", "name", "feed"]))
 @click.argument("values", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Say what it would edit, read and write, and do nothing.")
-@click.option("--accept-loss", is_flag=True, help="Go on where records or keys that are there would be lost.")
-@click.option("--format", help="Of `feed`: the format of a feed that is not declared yet.")
-@click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="Of `feed`: a setting of such a feed.")
-@click.option("--source-table", metavar="NAME", help="Of `feed`: what it calls the table, where that is another name.")
+@click.option("--dry-run", is_flag=True, help="Say what would be edited, read and written; change nothing.")
+@click.option("--accept-loss", is_flag=True, help="Go on even if existing records or keys would be lost.")
+@click.option("--format", help="With `feed`: the format, if that feed is not declared yet.")
 @click.option(
-    "--resync", is_flag=True, help="Of `feed`: it begins with a full load, and keys that this lacks are gone."
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="With `feed`: a setting of a feed that is not declared yet.",
 )
-@click.option("--at-source", is_flag=True, help="Of `name`: the source calls it so; its name in the lake stays.")
+@click.option("--source-table", metavar="NAME", help="With `feed`: its name for the table, if that differs.")
+@click.option(
+    "--resync", is_flag=True, help="With `feed`: it begins with a full load; keys missing from the load are gone."
+)
+@click.option("--at-source", is_flag=True, help="With `name`: the source has renamed it; the name in the lake stays.")
 def alter(table, action, values, dry_run, accept_loss, format, settings, source_table, resync, at_source):
-    """Change TABLE: its declaration, its tables, and what has landed of it, which is read again where that matters.
+    """Change TABLE: its declaration and its tables in the lake. Landed records are read again where that matters.
 
-    ACTION and VALUES are: add COLUMN:TYPE, drop COLUMN, rename OLD NEW (of the field in the records), type COLUMN TYPE,
-    unit COLUMN UNIT, key COLUMN…, name NAME (of the table, in the project and in the lake),
-    feed FEED.TABLE (another feed that brings its records from now on).
+    ACTION and VALUES are: add COLUMN:TYPE, drop COLUMN, rename OLD NEW (the field in the records), type COLUMN TYPE,
+    unit COLUMN UNIT, key COLUMN…, name NAME (of the table, in the project and in the lake), feed FEED.TABLE (another
+    feed that delivers its records from now on).
     """
     from highwater.builds import last_build
     from highwater.runtime.project import lease
@@ -260,9 +267,9 @@ def alter(table, action, values, dry_run, accept_loss, format, settings, source_
 
 @commands.command()
 def recover():
-    """Put aside what a power cut has left in half, and register tables that the metastore has lost.
+    """Quarantine half-written commits, and register lost tables.
 
-    Tables are registered from their folders below the lake; the next build makes the views.
+    Tables that the metastore has lost are registered from their folders in the lake; the next build creates the views.
     """
     from highwater.catalog.tables import gather_anew
     from highwater.runtime.project import lease
@@ -293,11 +300,11 @@ def recover():
     metavar="FILES",
     multiple=True,
     required=True,
-    help="The files of the load, below the landing folder; in quotes, `*` stands for anything.",
+    help="The files of the load, below the landing folder; put wildcards (`*`) in quotes.",
 )
-@click.option("--read-at", metavar="TIME", help="When the load was read, UTC, where its files do not tell.")
+@click.option("--read-at", metavar="TIME", help="When the load was read, UTC, if its files do not say.")
 def resync(table, files, read_at):
-    """Take a new full load of TABLE as the truth from then on; keys that it lacks are gone."""
+    """Take a new full load of TABLE as the truth from then on. Keys missing from it are gone."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.resync import parse_time
@@ -312,7 +319,7 @@ def resync(table, files, read_at):
 @commands.command()
 @click.argument("feed")
 def epoch(feed):
-    """Declare the epoch that begins where positions of FEED fall while the clock of its source goes on."""
+    """Declare an epoch where the positions of FEED fall. The clock of its source goes on there, as after a failover."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.epoch import declare_epochs
@@ -327,7 +334,7 @@ def epoch(feed):
 @click.argument("table", required=False, callback=_known)
 @click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table")
 def status(table, form):
-    """Say where every table stands, or TABLE: its rows, what waits or is pending, read, applied, rejected, stale."""
+    """Show the state of every table, or of TABLE. It counts rows and what is waiting, pending, rejected or stale."""
     import json
 
     from highwater.spark.spark import reading_session
@@ -377,13 +384,14 @@ def _to_the_second(value):
 
 @commands.command()
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--as-of", metavar="POSITION", help="Compare as of this position of the source, as its feed writes it.")
+@click.option("--as-of", metavar="POSITION", help="Compare as of this source position, written as the feed writes it.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "junit", "html"]), default="table")
-@click.option("--repair", "with_repairs", is_flag=True, help="Write what repairs each difference; nothing is changed.")
+@click.option("--repair", "with_repairs", is_flag=True, help="Show what repairs each difference; change nothing.")
 def reconcile(tables, as_of, form, with_repairs):
-    """Compare every table, or TABLES, with its newest export, and say what differs and what could not be checked.
+    """Compare every table, or TABLES, with its newest export.
 
-    Exit code 0: PASS, all rows are equal. 1: FAIL, some differ. 3: INCONCLUSIVE, something could not be checked.
+    The report says what differs and what could not be checked. Exit code 0: PASS, all rows are equal. 1: FAIL, some
+    differ. 3: INCONCLUSIVE, something could not be checked.
     """
     from highwater.reconcile import page as reconcile_page
     from highwater.reconcile.reconcile import EXIT_CODES
@@ -408,17 +416,17 @@ def reconcile(tables, as_of, form, with_repairs):
 
 @commands.command()
 @click.argument("table", callback=_known)
-@click.option("--threshold", type=click.IntRange(1), default=1, help="With fewer pending changes nothing is done.")
+@click.option("--threshold", type=click.IntRange(1), default=1, help="Do nothing with fewer pending changes.")
 @click.option(
     "--method",
     type=click.Choice(["in-place", "full", "partitions"]),
     default="in-place",
-    help="One merge (the default), after it the table written anew, or each partition that rows came into.",
+    help="One MERGE (the default); then rewrite the whole table, or only partitions that received rows.",
 )
-@click.option("--stop-before-rewrite", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--stop-before-rewrite", is_flag=True, help="Say what would be done; change nothing.")
 @click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was.")
 def compact(table, threshold, method, stop_before_rewrite, retain_previous):
-    """Write the pending changes of TABLE into its base; queries see no difference."""
+    """Write the pending changes of TABLE into its base. Queries see no difference."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.compact import compact as compact_table
@@ -430,9 +438,10 @@ def compact(table, threshold, method, stop_before_rewrite, retain_previous):
 @commands.command()
 @click.argument("table", required=False, callback=_known)
 def vacuum(table):
-    """Drop rows (of TABLE, or of all) that are older than a declared retention; gather small files.
+    """Drop rows that are older than a declared retention.
 
-    Files that no version of the last week needs are removed.
+    It does so for TABLE, or for all, and combines small files. Files that no version of the last week needs are
+    deleted.
     """
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
@@ -445,9 +454,9 @@ def vacuum(table):
 
 @commands.command()
 @click.argument("table", callback=_known)
-@click.option("--accept-loss", is_flag=True, help="Go on although models reject what the log has accepted.")
+@click.option("--accept-loss", is_flag=True, help="Go on even if models reject what the log has accepted.")
 def replay(table, accept_loss):
-    """Take rejected records of TABLE again that are accepted now, after models or declarations were repaired."""
+    """Replay rejected records of TABLE that are accepted now. Repair models or declarations first."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.replay import replay as replay_table
@@ -458,28 +467,28 @@ def replay(table, accept_loss):
 
 @commands.command()
 @click.argument("tables", metavar="FEED[.TABLE]…", nargs=-1, required=True)
-@click.option("--enable", is_flag=True, help="Capture its changes from now on, and land the rows that it has.")
-@click.option("--disable", is_flag=True, help="Remove what captures its changes.")
+@click.option("--enable", is_flag=True, help="Capture changes from now on, and land the existing rows.")
+@click.option("--disable", is_flag=True, help="Stop capturing: remove the triggers and the changelog.")
 @click.option(
     "--method",
     type=click.Choice(["changelog", "changelog-insert", "row-version"]),
     default="changelog",
-    help="How changes are found: triggers (the default), triggers for a table whose rows never change, or the "
-    "transactions that wrote the rows (which sees no deletes).",
+    help="How changes are captured: by triggers (the default), by triggers for an insert-only table, or by the "
+    "transactions that wrote the rows (misses deletes).",
 )
-@click.option("--key", metavar="NAME,…", help="The columns that identify a row, where there is no primary key.")
-@click.option("--export", is_flag=True, help="Export the table, to reconcile with, with its position; of MySQL too.")
+@click.option("--key", metavar="NAME,…", help="The columns that identify a row, if there is no primary key.")
+@click.option("--export", is_flag=True, help="Export the table with its position, for reconciling; MySQL too.")
 @click.option(
     "--throttle",
     metavar="PERCENT",
     type=click.IntRange(1, 100),
     default=100,
-    help="Of an export: ask the database for at most this share of the time.",
+    help="With --export: query the database for at most this share of the time.",
 )
 def extract(tables, enable, disable, method, key, export, throttle):
-    """Land the changes that a PostgreSQL database has captured, and remove them there.
+    """Land the changes captured in a PostgreSQL database.
 
-    Several tables, or FEED for all of them, are extracted as of one moment.
+    What has landed is removed there. Several tables, or FEED for all of its tables, are extracted as of one moment.
     """
     from highwater.catalog.feeds import declared_feeds
     from highwater.databases import extract as extraction
@@ -516,10 +525,10 @@ def extract(tables, enable, disable, method, key, export, throttle):
 
 @commands.command()
 @click.argument("table", metavar="FEED.TABLE")
-@click.option("--where", metavar="CONDITION", help="Which rows of the lake, in Spark's SQL.")
-@click.option("--end", is_flag=True, help="Remove the view again.")
+@click.option("--where", metavar="CONDITION", help="The rows of the lake to load, as a condition in Spark SQL.")
+@click.option("--end", is_flag=True, help="Remove the view.")
 def patch(table, where, end):
-    """Load rows of the lake behind a view in PostgreSQL; what is changed there is extracted like any change."""
+    """Load rows of the lake behind a view in PostgreSQL. Changes made there are extracted like any other."""
     from highwater.databases import patch as patching
     from highwater.databases.database import connection_settings
     from highwater.runtime.project import lease
@@ -536,7 +545,7 @@ def patch(table, where, end):
         click.echo(line)
 
 
-DDL = "DDL of the database: what it dumps (pg_dump --schema-only, mysqldump --no-data, …), or what you wrote."
+DDL = "DDL of the database: a dump (pg_dump --schema-only, mysqldump --no-data, …), or your own."
 
 
 @commands.command("add-table")
@@ -544,40 +553,44 @@ DDL = "DDL of the database: what it dumps (pg_dump --schema-only, mysqldump --no
 @click.option(
     "--key",
     metavar="NAME:TYPE,…",
-    help="The columns that identify a row; by NAME alone with --ddl, or without --columns.",
+    help="The columns that identify a row; NAME alone with --ddl, or without --columns.",
 )
-@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns; without it delivered files tell all.")
-@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"All of it from this. {DDL}")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
-@click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
+@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns; by default, read from delivered files.")
+@click.option(
+    "--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Read columns and key from this. {DDL}"
+)
+@click.option(
+    "--dialect", type=click.Choice(DIALECTS), help="The database that wrote the DDL, if the feed does not say."
+)
+@click.option("--format", "form", metavar="FORMAT", help="Format of the feed, if it is not declared yet.")
 @click.option(
     "--setting",
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Setting of that feed, for example dialect=mysql.",
+    help="Setting of such a feed, for example dialect=mysql.",
 )
 @click.option(
     "--source-table",
     metavar="NAME",
-    help="What its folder or its records call the table, where it is not TABLE: archive.orders, 'Order Details'.",
+    help="The name of the table in folders or records, if not TABLE: archive.orders, 'Order Details'.",
 )
-@click.option("--without-key", is_flag=True, help="The table has no key: it gets a log and no merged table.")
-@click.option("--history", is_flag=True, help="Also every version of every row; of a table that is there, this alone.")
+@click.option("--without-key", is_flag=True, help="The table has no key: it gets a log, but no merged table.")
+@click.option("--history", is_flag=True, help="Add a history: every version of every row; to an existing table too.")
 @click.option(
     "--shards",
     metavar="PATTERN",
     multiple=True,
-    help="It is the tables of that name in all schemas, or databases, that are called so: 'tenant_*'.",
+    help="Combine the tables of that name in all schemas (or databases) that match: 'tenant_*'.",
 )
-@click.option("--shard-column", metavar="NAME", help="The column that tells the schema, the first of the key.")
+@click.option("--shard-column", metavar="NAME", help="The column that holds the schema, first in the key.")
 def add_table_command(
     table, key, columns, ddl, dialect, form, settings, source_table, without_key, history, shards, shard_column
 ):
-    """Write the staging, changes, merged and mart models of a table, and their YAML.
+    """Write the models of a table (staging, log, base and view).
 
-    NAME is a field as the records have it, letter by letter; one that holds a comma or a colon stands in double quotes.
-    A unit of time stands behind its type: `at:timestamp[millis]`.
+    Their YAML declares the table. NAME is a field, spelt exactly as in the records; put it in double quotes if it holds
+    a comma or a colon. A unit of time follows the type: `at:timestamp[millis]`.
     """
     from highwater.catalog.columns import parse_columns
     from highwater.catalog.feeds import FORMATS, declared_feeds
@@ -653,15 +666,19 @@ def add_table_command(
 
 @commands.command("add-tables")
 @click.argument("feed")
-@click.option("--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"All from this. {DDL}")
-@click.option("--dialect", type=click.Choice(DIALECTS), help="Which database wrote it, where the feed does not say it.")
-@click.option("--format", "form", metavar="FORMAT", help="Format of a feed that is not declared yet.")
-@click.option("--setting", "settings", metavar="NAME=VALUE", multiple=True, help="Setting of that feed.")
+@click.option(
+    "--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Read tables from this. {DDL}"
+)
+@click.option(
+    "--dialect", type=click.Choice(DIALECTS), help="The database that wrote the DDL, if the feed does not say."
+)
+@click.option("--format", "form", metavar="FORMAT", help="Format of the feed, if it is not declared yet.")
+@click.option("--setting", "settings", metavar="NAME=VALUE", multiple=True, help="Setting of such a feed.")
 def add_tables_command(feed, ddl, dialect, form, settings):
-    """Write the models of every table that a file of DDL creates and FEED does not have yet.
+    """Write the models of all tables in a DDL file.
 
-    What is there already is compared with the file, and never overwritten. Without --ddl, of every table of which files
-    are delivered; their columns are what the files tell.
+    Tables that FEED does not have yet are added. Existing tables are compared with the file, and never overwritten.
+    Without --ddl, every table with delivered files is added, with the columns that the files show.
     """
     from highwater.scaffold.add_delivered import add_delivered_tables
     from highwater.scaffold.add_tables import add_tables
@@ -678,9 +695,10 @@ def add_tables_command(feed, ddl, dialect, form, settings):
 @commands.command("check")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 def check_command(tables):
-    """Say what is wrong with the declarations of all tables, or of TABLES, beside the newest delivered files.
+    """Check the declarations of all tables, or of TABLES.
 
-    It starts no Spark. A finding is a line: file, line, what is wrong and what to do. Warnings do not fail.
+    They are also compared with the newest delivered files. It does not start Spark. Each finding is one line: file,
+    line, what is wrong, what to do. Warnings do not fail.
     """
     from highwater.catalog.tables import named
     from highwater.scaffold.check import check
@@ -700,9 +718,10 @@ def check_command(tables):
 @click.argument("table", metavar="FEED.TABLE")
 @click.option("--drop-data", is_flag=True, help="Also drop its tables in the lake; raw records stay.")
 def remove_table_command(table, drop_data):
-    """Take a table out of the project: its models, and its place in the feed; refused while other models read it.
+    """Remove a table from the project.
 
-    Without --drop-data its tables stay in the lake, and go on where they were when the table is added again.
+    Its models and its entry in the feed go; this is refused while other models read the table. Without --drop-data its
+    tables stay in the lake, and continue where they stopped if the table is added again.
     """
     from highwater.catalog import as_built
     from highwater.catalog.tables import tables_in

@@ -294,6 +294,14 @@ DOC_FAULTS = {
         write("README.md", "`tests/python/formats/test_values.py` holds it, as test_values.py does.\n"),
         "README.md: names tests/python/formats/test_values.py, which is not there",
     ),
+    "link to a page that is gone": (
+        write("README.md", "[Decision 3](docs/decisions/0003-gone.md)\n"),
+        "README.md: links to docs/decisions/0003-gone.md, which is not there",
+    ),
+    "link to a heading that is gone": (
+        write("README.md", "## What `a` is\n[what](#what-a-is), [gone](README.md#what-b-is)\n"),
+        "README.md: links to README.md#what-b-is, which is not there",
+    ),
     "argument of a test": (
         edit("tests/generic/_generic__tests.yml", "- `key` (list[string])", "- `keys` (list[string])"),
         "describes the arguments of test_has_agreeing_layers as: model, keys; its signature has: model, key.",

@@ -220,6 +220,7 @@ when position is null and not is_baseline and coalesce({% for name in fields %}m
 {%- endmacro -%}
 
 {%- macro _is_available(unavailable) -%}
+    {#- the forms that Debezium 3.6 writes it in -#}
     {%- set word = highwater.sql_text(unavailable) -%}
     {%- set bytes = unavailable.encode() | list -%}
 value is null or (

@@ -1,6 +1,7 @@
 """Check that models, seeds, snapshots, sources, macros and generic tests are described, with columns and arguments.
 
-Check too that what pages name and link to is there: tests, other pages and their headings.
+A private macro is not: its entry keeps it out of the docs site, and that is all. Check too that what pages name and
+link to is there: tests, other pages and their headings.
 
 Run in the project's folder. Prints a line per finding and exits with 1 when there is one.
 """
@@ -158,16 +159,31 @@ def _macros(project):
         name = definition.macro_name
         defined[name] = definition
         if name not in described:
-            yield definition.path, f"{name} has no entry in a YAML file beside it; describe it and its arguments."
+            missing = f"add {_hidden(name)}." if name.startswith("_") else "describe it and its arguments."
+            yield definition.path, f"{name} has no entry in a YAML file beside it; {missing}"
             continue
         path, entry = described[name]
         if path.parent != definition.path.parent:
             yield path, f"describes {name}, which is in {definition.path.parent.relative_to(project)}; move the entry."
-        yield from _described(path, "macro", entry)
-        yield from _arguments(path, name, entry, definition)
+        if name.startswith("_"):
+            yield from _private(path, entry)
+        else:
+            yield from _described(path, "macro", entry)
+            yield from _arguments(path, name, entry, definition)
     for name, (path, _) in described.items():
         if name not in defined:
             yield path, f"describes {name}, which is not there; remove the entry, or correct its name."
+
+
+def _hidden(name: str) -> str:
+    return f"- {{name: {name}, config: {{docs: {{show: false}}}}}}"
+
+
+def _private(path: Path, entry: dict):
+    """dbt has no setting that hides a macro by its name, so each private one has a line."""
+    if entry != {"name": entry["name"], "config": {"docs": {"show": False}}}:
+        line = _hidden(entry["name"])
+        yield path, f"describes {entry['name']}, which is private; write {line}, and comments in its code."
 
 
 def _arguments(path, name, entry, definition):
@@ -183,6 +199,8 @@ def _arguments(path, name, entry, definition):
     for argument in entry.get("arguments") or []:
         if _is_empty(argument) or not argument.get("type"):
             yield path, f"argument {argument['name']} of {name} needs a type and a description; write them."
+    if "Raises: nothing" in str(entry.get("description")):
+        yield path, f"says of {name} that it raises nothing, which is so of every macro that says no more; take it out."
 
 
 def _named_tests(project):

@@ -1,7 +1,7 @@
 {%- macro arcion_changes(parsed, feed, table, entity, null_text=none, is_text=true) -%}
     {%- set key_fields = highwater.fields_of_files(highwater.key_columns(entity), feed, table, entity) -%}
     {%- set baseline = highwater.baseline_condition(feed, 'is_snapshot') -%}
-    {%- set sequence -%}
+    {%- set position -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
     when metadata.log is not null
@@ -19,46 +19,28 @@ case
         ]) | indent(8) }}
 end
     {%- endset -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        {{- highwater.shard_of_record(entity) }}
-        case
-            when problem is not null then problem
-            {%- if is_text %}
-            {{- highwater.unreadable_text() | indent(12) }}
-            {%- endif %}
-            when is_readable is distinct from true then 'malformed_record: it is no whole document with after'
-            -- without it nobody knows which values the record carries
-            when not is_snapshot and presence is null and not is_delete then 'malformed_record: it has no EXISTS'
-            when not is_snapshot and unknown_presence is not null
-                then concat('malformed_record: EXISTS of ', unknown_presence, ' is ', coalesce(to_json(array(presence[unknown_presence])), 'absent'))
-            when not is_snapshot and missing_value is not null
-                then concat('malformed_record: EXISTS of ', missing_value, ' is ', presence[missing_value], ', and its value is not there')
-            {{- highwater.unknown_source(feed) | indent(12) }}
-        end as problem,
-        {{ highwater._arcion_texts('image', null_text) | indent(8) }} as image,
-        {{ highwater._arcion_texts('old_image', null_text) | indent(8) }} as old_image,
-        optype as operation,
-        case upper(optype)
-            when 'I' then 'insert'
-            when 'U' then 'update'
-            when 'D' then 'delete'
-            {%- if highwater.feed_setting(feed, 'replace') == 'upsert' %}
-            when 'R' then 'update'
-            {%- endif %}
-        end as change_type,
-        cursor as sequence,
-        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
-        metadata.timestamp as commit_time,
-        {{ highwater.timestamp_of_millis('metadata.timestamp') | indent(8) }} as changed_at,
-        is_baseline,
-        is_baseline as is_snapshot,
-        source_identity
-    from (
+    {%- set problem %}
+when is_readable is distinct from true then 'malformed_record: it is no whole document with after'
+-- without it nobody knows which values the record carries
+when not is_snapshot and presence is null and not is_delete then 'malformed_record: it has no EXISTS'
+when not is_snapshot and unknown_presence is not null
+    then concat('malformed_record: EXISTS of ', unknown_presence, ' is ', coalesce(to_json(array(presence[unknown_presence])), 'absent'))
+when not is_snapshot and missing_value is not null
+    then concat('malformed_record: EXISTS of ', missing_value, ' is ', presence[missing_value], ', and its value is not there')
+{{- highwater.unknown_source(feed) }}
+    {%- endset -%}
+    {%- set change_type -%}
+case upper(optype)
+    when 'I' then 'insert'
+    when 'U' then 'update'
+    when 'D' then 'delete'
+    {%- if highwater.feed_setting(feed, 'replace') == 'upsert' %}
+    when 'R' then 'update'
+    {%- endif %}
+end
+    {%- endset -%}
+    {%- set rows -%}
+    (
         select
             *,
             coalesce(metadata.slaveserverid, metadata.nodeid) as source_identity,
@@ -114,6 +96,19 @@ end
             )
         )
     )
+    {%- endset -%}
+    {{- highwater.parsed_records(rows, feed, entity, {
+        'problem': problem,
+        'image': highwater._arcion_texts('image', null_text),
+        'old_image': highwater._arcion_texts('old_image', null_text),
+        'operation': 'optype',
+        'change_type': change_type,
+        'sequence': 'cursor',
+        'change_sequence_number': position,
+        'commit_time': 'metadata.timestamp',
+        'changed_at': highwater.timestamp_of_millis('metadata.timestamp'),
+        'source_identity': 'source_identity',
+    }, has_text=is_text) -}}
 {%- endmacro -%}
 
 {%- macro _arcion_texts(image, null_text) -%}

@@ -1,35 +1,20 @@
 {%- macro changelog_records(records, feed, entity) -%}
-    {%- set sequence = highwater.sortable_sequence([
+    {%- set position = highwater.sortable_sequence([
         {'text': 'metadata.capture', 'base': 'decimal'},
         {'text': 'metadata.change_number', 'base': 'decimal'},
     ]) -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        case
-            when problem is not null then problem
-            {{- highwater.unreadable_text() | indent(12) }}
-            when metadata is null then 'malformed_record: it is no whole JSON object'
-        end as problem,
-        {{ highwater._changelog_image('if(metadata.change_type = \'delete\', metadata.before, metadata.after)', entity) | indent(8) }} as image,
-        {{ highwater._changelog_image('if(metadata.change_type = \'update\', metadata.before, null)', entity) | indent(8) }} as old_image,
-        metadata.change_type as operation,
-        case
-            -- rows that were there when the capture began
-            when metadata.change_type = 'baseline' then 'insert'
-            when metadata.change_type in ('insert', 'update', 'delete', 'truncate') then metadata.change_type
-        end as change_type,
-        concat_ws('/', metadata.capture, metadata.change_number) as sequence,
-        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
-        metadata.changed_at as commit_time,
-        {{ highwater.timestamp_of_millis('metadata.changed_at') | indent(8) }} as changed_at,
-        metadata.change_type <=> 'baseline' as is_baseline,
-        metadata.change_type <=> 'baseline' as is_snapshot,
-        cast(null as string) as source_identity
-    from (
+    {%- set problem %}
+when metadata is null then 'malformed_record: it is no whole JSON object'
+    {%- endset -%}
+    {%- set change_type -%}
+case
+    -- rows that were there when the capture began
+    when metadata.change_type = 'baseline' then 'insert'
+    when metadata.change_type in ('insert', 'update', 'delete', 'truncate') then metadata.change_type
+end
+    {%- endset -%}
+    {%- set rows -%}
+    (
         select
             *,
             document as metadata
@@ -44,6 +29,20 @@
             >') | indent(8) }}
         )
     )
+    {%- endset -%}
+    {{- highwater.parsed_records(rows, feed, entity, {
+        'problem': problem,
+        'image': highwater._changelog_image("if(metadata.change_type = 'delete', metadata.before, metadata.after)", entity),
+        'old_image': highwater._changelog_image("if(metadata.change_type = 'update', metadata.before, null)", entity),
+        'operation': 'metadata.change_type',
+        'change_type': change_type,
+        'sequence': "concat_ws('/', metadata.capture, metadata.change_number)",
+        'change_sequence_number': position,
+        'commit_time': 'metadata.changed_at',
+        'changed_at': highwater.timestamp_of_millis('metadata.changed_at'),
+        'is_baseline': "metadata.change_type <=> 'baseline'",
+        'is_snapshot': "metadata.change_type <=> 'baseline'",
+    }, has_text=true) -}}
 {%- endmacro -%}
 
 {%- macro _changelog_image(image, entity) -%}

@@ -1,41 +1,18 @@
 {%- macro datastream_file_records(records, feed, entity) -%}
     {%- set order = highwater.feed_setting(feed, 'order') -%}
     {%- set baseline = highwater.baseline_condition(feed, "metadata.read_method like '%backfill%'") -%}
-    {%- set sequence -%}
+    {%- set position -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
     else {{ highwater.datastream_sequence('position', order) | indent(4) }}
 end
     {%- endset -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        {{- highwater.shard_of_record(entity) }}
-        case
-            when problem is not null then problem
-            {{- highwater.unreadable_text() | indent(12) }}
-            when document.source_metadata is null then 'malformed_record: it is no whole JSON object with source_metadata'
-            {{- highwater.unknown_source(feed) | indent(12) }}
-        end as problem,
-        try_cast(document.payload as map<string, string>) as image,
-        metadata.change_type as operation,
-        case
-            when is_baseline then 'insert'
-            when upper(metadata.change_type) = 'INSERT' then 'insert'
-            when upper(metadata.change_type) in ('UPDATE-INSERT', 'UPDATE') then 'update'
-            when upper(metadata.change_type) in ('UPDATE-DELETE', 'DELETE') then 'delete'
-        end as change_type,
-        to_json(position.sort_keys) as sequence,
-        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
-        metadata.source_timestamp as commit_time,
-        try_cast(metadata.source_timestamp as timestamp) as changed_at,
-        is_baseline,
-        is_baseline as is_snapshot,
-        source_identity
-    from (
+    {%- set problem %}
+when document.source_metadata is null then 'malformed_record: it is no whole JSON object with source_metadata'
+{{- highwater.unknown_source(feed) }}
+    {%- endset -%}
+    {%- set rows -%}
+    (
         select
             *,
             metadata.stream_name as source_identity,
@@ -74,6 +51,18 @@ end
             )
         )
     )
+    {%- endset -%}
+    {{- highwater.parsed_records(rows, feed, entity, {
+        'problem': problem,
+        'image': 'try_cast(document.payload as map<string, string>)',
+        'operation': 'metadata.change_type',
+        'change_type': highwater.datastream_change_type(),
+        'sequence': 'to_json(position.sort_keys)',
+        'change_sequence_number': position,
+        'commit_time': 'metadata.source_timestamp',
+        'changed_at': 'try_cast(metadata.source_timestamp as timestamp)',
+        'source_identity': 'source_identity',
+    }, has_text=true) -}}
 {%- endmacro -%}
 
 {%- macro _completed_sort_keys(order) -%}

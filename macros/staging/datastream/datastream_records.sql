@@ -1,7 +1,7 @@
 {%- macro datastream_records(records, feed, entity) -%}
     {%- set order = highwater.feed_setting(feed, 'order', 'change_sequence_number') -%}
     {%- set baseline = highwater.baseline_condition(feed, 'false') -%}
-    {%- set sequence -%}
+    {%- set position -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
     else {{ highwater.datastream_sequence('metadata', order) | indent(4) }}
@@ -10,35 +10,13 @@ end
     {#- its metadata is most of a record, and a column that reads it as text is rare -#}
     {%- set is_column = 'datastream_metadata' in highwater.entity_columns(entity) | map(attribute='field') -%}
     {%- set values = 'document' if is_column else "map_filter(document, (field, value) -> field <> 'datastream_metadata')" -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        case
-            when problem is not null then problem
-            {{- highwater.unreadable_text() | indent(12) }}
-            when document is null then 'malformed_record: it is no whole JSON object'
-            when document['datastream_metadata'] is not null and metadata is null
-                then 'malformed_record: datastream_metadata is no object'
-        end as problem,
-        cast({{ values }} as map<string, string>) as image,
-        metadata.change_type as operation,
-        case
-            when is_baseline then 'insert'
-            when upper(metadata.change_type) = 'INSERT' then 'insert'
-            when upper(metadata.change_type) in ('UPDATE-INSERT', 'UPDATE') then 'update'
-            when upper(metadata.change_type) in ('UPDATE-DELETE', 'DELETE') then 'delete'
-        end as change_type,
-        {{ 'metadata.change_sequence_number' if order == 'change_sequence_number' else 'to_json(metadata.sort_keys)' }} as sequence,
-        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
-        metadata.source_timestamp as commit_time,
-        {{ highwater.timestamp_of_millis('metadata.source_timestamp') | indent(8) }} as changed_at,
-        is_baseline,
-        is_baseline as is_snapshot,
-        cast(null as string) as source_identity
-    from (
+    {%- set problem %}
+when document is null then 'malformed_record: it is no whole JSON object'
+when document['datastream_metadata'] is not null and metadata is null
+    then 'malformed_record: datastream_metadata is no object'
+    {%- endset -%}
+    {%- set rows -%}
+    (
         select
             *,
             coalesce({{ baseline }}, false) as is_baseline
@@ -56,4 +34,15 @@ end
             )
         )
     )
+    {%- endset -%}
+    {{- highwater.parsed_records(rows, feed, entity, {
+        'problem': problem,
+        'image': 'cast(' ~ values ~ ' as map<string, string>)',
+        'operation': 'metadata.change_type',
+        'change_type': highwater.datastream_change_type(),
+        'sequence': 'metadata.change_sequence_number' if order == 'change_sequence_number' else 'to_json(metadata.sort_keys)',
+        'change_sequence_number': position,
+        'commit_time': 'metadata.source_timestamp',
+        'changed_at': highwater.timestamp_of_millis('metadata.source_timestamp'),
+    }, has_text=true) -}}
 {%- endmacro -%}

@@ -10,59 +10,41 @@
     {%- for field in highwater.debezium_position_fields(feed) if field not in source_fields -%}
         {%- do source_fields.append(field) -%}
     {%- endfor -%}
-    {%- set sequence -%}
+    {%- set position -%}
 case when is_baseline then {{ highwater.lowest_sequence() }} else position end
     {%- endset -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        {{- highwater.shard_of_record(entity) }}
-        case
-            when problem is not null then problem
-            {{- highwater.unreadable_text() | indent(12) }}
-            when document is null then 'malformed_record: it is no whole document'
-            when is_readable is distinct from true
-                then concat(
-                    'unknown_form: it has no {{ 'fields of a row' if is_flattened else 'op' }}, only ',
-                    coalesce(array_join(json_object_keys(text), ', '), 'an array'),
-                    '{{ '' if is_flattened else '; a row without before and after is flattened, then declare `form: flattened`' }}'
-                )
-            {%- if is_flattened %}
-            {{- highwater._debezium_untold(feed) | indent(12) }}
-            {%- endif %}
-            {{- highwater.unknown_source(feed) | indent(12) }}
-        end as problem,
-        map_filter(
-            texts[0],
-            -- a value that the connector did not have is absent, not changed
-            (field, value) -> {{ is_available | indent(12) }}
-        ) as image,
-        {%- if highwater.entity_columns(entity) | selectattr('came_later') | list %}
-        map_keys(map_filter(texts[0], (field, value) -> not ({{ is_available | indent(8) }}))) as withheld,
-        {%- endif %}
-        texts[1] as old_image,
-        metadata.op as operation,
-        case metadata.op
-            when 'c' then 'insert'
-            when 'r' then 'insert'
-            when 'u' then 'update'
-            when 'd' then 'delete'
-            when 't' then 'truncate'
-        end as change_type,
-        {{ highwater.debezium_sequence('metadata', feed, as_delivered=true) }} as sequence,
-        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
-        metadata.ts_ms as commit_time,
-        {{ highwater.timestamp_of_millis('metadata.ts_ms') | indent(8) }} as changed_at,
-        is_baseline,
-        is_baseline or metadata.op <=> 'r' as is_snapshot,
-        {%- if connector in ('mysql', 'mariadb') %}
-        metadata.gtid,
-        {%- endif %}
-        source_identity
-    from (
+    {%- set problem %}
+when document is null then 'malformed_record: it is no whole document'
+when is_readable is distinct from true
+    then concat(
+        'unknown_form: it has no {{ 'fields of a row' if is_flattened else 'op' }}, only ',
+        coalesce(array_join(json_object_keys(text), ', '), 'an array'),
+        '{{ '' if is_flattened else '; a row without before and after is flattened, then declare `form: flattened`' }}'
+    )
+    {%- if is_flattened %}
+{{- highwater._debezium_untold(feed) }}
+    {%- endif %}
+{{- highwater.unknown_source(feed) }}
+    {%- endset -%}
+    {%- set image -%}
+map_filter(
+    texts[0],
+    -- a value that the connector did not have is absent, not changed
+    (field, value) -> {{ is_available | indent(4) }}
+)
+    {%- endset -%}
+    {%- set withheld = 'map_keys(map_filter(texts[0], (field, value) -> not (' ~ is_available ~ ')))' -%}
+    {%- set change_type -%}
+case metadata.op
+    when 'c' then 'insert'
+    when 'r' then 'insert'
+    when 'u' then 'update'
+    when 'd' then 'delete'
+    when 't' then 'truncate'
+end
+    {%- endset -%}
+    {%- set rows -%}
+    (
         select
             *,
             coalesce({{ baseline }}, false) as is_baseline
@@ -81,6 +63,22 @@ case when is_baseline then {{ highwater.lowest_sequence() }} else position end
             )
         )
     )
+    {%- endset -%}
+    {{- highwater.parsed_records(rows, feed, entity, {
+        'problem': problem,
+        'image': image,
+        'withheld': withheld if highwater.entity_columns(entity) | selectattr('came_later') | list else none,
+        'old_image': 'texts[1]',
+        'operation': 'metadata.op',
+        'change_type': change_type,
+        'sequence': highwater.debezium_sequence('metadata', feed, as_delivered=true),
+        'change_sequence_number': position,
+        'commit_time': 'metadata.ts_ms',
+        'changed_at': highwater.timestamp_of_millis('metadata.ts_ms'),
+        'is_snapshot': "is_baseline or metadata.op <=> 'r'",
+        'gtid': 'metadata.gtid' if 'gtid' in source_fields else none,
+        'source_identity': 'source_identity',
+    }, has_text=true) -}}
 {%- endmacro -%}
 
 {%- macro _with_types(images, decoded) -%}
@@ -220,6 +218,7 @@ when position is null and not is_baseline and coalesce({% for name in fields %}m
 {%- endmacro -%}
 
 {%- macro _is_available(unavailable) -%}
+    {#- the forms that Debezium 3.6 writes it in -#}
     {%- set word = highwater.sql_text(unavailable) -%}
     {%- set bytes = unavailable.encode() | list -%}
 value is null or (

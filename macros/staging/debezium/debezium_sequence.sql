@@ -109,6 +109,7 @@ end
 {%- endmacro -%}
 
 {%- macro _kafka_offset(feed, metadata) -%}
+    {#- without anything around it a record may have a column that is called offset -#}
     {%- set delivered = 'cast(record as string)' -%}
     {%- set around = "get_json_object(" ~ delivered ~ ", '$." ~ highwater.feed_setting(feed, 'wrapping', 'value') ~ "')" -%}
     {%- set offset = "coalesce(get_json_object(" ~ delivered ~ ", '$.offset'), get_json_object(" ~ delivered

@@ -13,7 +13,7 @@
         {%- do highwater.refuse_missing_fields(wanted, feed, table) -%}
     {%- endif -%}
     {%- set positions = highwater._dms_positions(periods, feed, table, entity, sequence_column, timestamp_column, baseline) -%}
-    {%- set sequence -%}
+    {%- set position -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
     {%- if sequence_column %}
@@ -32,60 +32,51 @@ case
     {%- endif %}
 end
     {%- endset -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        case
-            when problem is not null then problem
-            {%- if highwater.feed_setting(feed, 'header', false) %}
-            {{- highwater.missing_of_periods('fields', fields | reject('in', later + renamed) | list, periods, "metadata.operation is distinct from 'D'") | indent(12) }}
-            {%- elif not has_names %}
-            when {{ positions.has_other_count }}
-                then concat('wrong_column_count: ', size(fields), ' values where {{ positions.of_rows }} (a row) or {{ positions.of_changes }} (a change) are declared')
-            -- a change that lost a value, not a row of a full load
-            when not has_operation and not is_baseline and fields['1'] in ('I', 'U', 'D')
-                then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation, where {{ positions.of_changes }} are declared')
-            {%- if positions.unclear %}
-            when has_operation and {{ positions.is_load }} and size(fields) in ({{ positions.unclear | join(', ') }})
-                then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation or a value of the row; `when` says which files are of the later period')
-            {%- endif %}
-            {%- endif %}
-        end as problem,
-        {%- if no_supplement %}
-        -- a value that the log did not have is absent, not changed
-        map_filter(image, (field, value) -> not value <=> {{ highwater.sql_text(no_supplement) }}) as image,
-        {%- if later %}
-        map_keys(map_filter(image, (field, value) -> value <=> {{ highwater.sql_text(no_supplement) }})) as withheld,
-        {%- endif %}
-        {%- else %}
-        image,
-        {%- endif %}
-        map_from_arrays(
-            array({{ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) }}),
-            transform(
-                array({{ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) }}),
-                field -> image[concat({{ highwater.sql_text(highwater.feed_setting(feed, 'before_prefix', 'BI_')) }}, field)]
-            )
-        ) as old_image,
-        metadata.operation,
-        case
-            -- files of a full load, and of feeds of inserts only, need not say it
-            when not has_operation then 'insert'
-            when metadata.operation = 'I' then 'insert'
-            when metadata.operation = 'U' then 'update'
-            when metadata.operation = 'D' then 'delete'
-        end as change_type,
-        metadata.sequence,
-        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
-        metadata.commit_time,
-        try_cast(metadata.commit_time as timestamp) as changed_at,
-        is_baseline,
-        is_baseline as is_snapshot,
-        cast(null as string) as source_identity
-    from (
+    {%- set problem %}
+    {%- if highwater.feed_setting(feed, 'header', false) %}
+{{- highwater.missing_of_periods('fields', fields | reject('in', later + renamed) | list, periods, "metadata.operation is distinct from 'D'") }}
+    {%- elif not has_names %}
+when {{ positions.has_other_count }}
+    then concat('wrong_column_count: ', size(fields), ' values where {{ positions.of_rows }} (a row) or {{ positions.of_changes }} (a change) are declared')
+-- a change that lost a value, not a row of a full load
+when not has_operation and not is_baseline and fields['1'] in ('I', 'U', 'D')
+    then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation, where {{ positions.of_changes }} are declared')
+    {%- if positions.unclear %}
+when has_operation and {{ positions.is_load }} and size(fields) in ({{ positions.unclear | join(', ') }})
+    then concat('wrong_column_count: ', size(fields), ' values, of which the first is an operation or a value of the row; `when` says which files are of the later period')
+    {%- endif %}
+    {%- endif %}
+    {%- endset -%}
+    {%- set is_withheld = 'value <=> ' ~ highwater.sql_text(no_supplement or '') -%}
+    {%- set image -%}
+        {%- if no_supplement -%}
+-- a value that the log did not have is absent, not changed
+map_filter(image, (field, value) -> not {{ is_withheld }})
+        {%- else -%}
+image
+        {%- endif -%}
+    {%- endset -%}
+    {%- set key_fields = 'array(' ~ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) ~ ')' -%}
+    {%- set old_image -%}
+map_from_arrays(
+    {{ key_fields }},
+    transform(
+        {{ key_fields }},
+        field -> image[concat({{ highwater.sql_text(highwater.feed_setting(feed, 'before_prefix', 'BI_')) }}, field)]
+    )
+)
+    {%- endset -%}
+    {%- set change_type -%}
+case
+    -- files of a full load, and of feeds of inserts only, need not say it
+    when not has_operation then 'insert'
+    when metadata.operation = 'I' then 'insert'
+    when metadata.operation = 'U' then 'update'
+    when metadata.operation = 'D' then 'delete'
+end
+    {%- endset -%}
+    {%- set rows -%}
+    (
         select
             *,
             {{ baseline }} as is_baseline
@@ -122,6 +113,19 @@ end
             )
         )
     )
+    {%- endset -%}
+    {{- highwater.parsed_records(rows, feed, entity, {
+        'problem': problem,
+        'image': image,
+        'withheld': 'map_keys(map_filter(image, (field, value) -> ' ~ is_withheld ~ '))' if no_supplement and later else none,
+        'old_image': old_image,
+        'operation': 'metadata.operation',
+        'change_type': change_type,
+        'sequence': 'metadata.sequence',
+        'change_sequence_number': position,
+        'commit_time': 'metadata.commit_time',
+        'changed_at': 'try_cast(metadata.commit_time as timestamp)',
+    }) -}}
 {%- endmacro -%}
 
 {%- macro _dms_positions(periods, feed, table, entity, sequence_column, timestamp_column, baseline) -%}

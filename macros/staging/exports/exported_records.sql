@@ -1,26 +1,17 @@
 {%- macro exported_records(records, feed, entity, is_export=false) -%}
     {%- set fields = highwater.entity_columns(entity) | map(attribute='field') | list -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        case
-            when problem is not null then problem
-            {{- (highwater._foreign_header(fields) if is_export else highwater.missing_fields('fields', fields)) | indent(12) }}
-        end as problem,
-        {{ highwater._without_prefixes(feed, entity) if is_export else 'fields' }} as image,
-        'INSERT' as operation,
-        'insert' as change_type,
-        cast(null as string) as sequence,
-        {{ highwater.sequence_in_epoch(feed, highwater.lowest_sequence()) }} as change_sequence_number,
-        cast(null as string) as commit_time,
-        cast(null as timestamp) as changed_at,
-        true as is_baseline,
-        true as is_snapshot,
-        cast(null as string) as source_identity
-    from {{ records }}
+    {{- highwater.parsed_records(records, feed, entity, {
+        'problem': highwater._foreign_header(fields) if is_export else highwater.missing_fields('fields', fields),
+        'image': highwater._without_prefixes(feed, entity) if is_export else 'fields',
+        'operation': "'INSERT'",
+        'change_type': "'insert'",
+        'sequence': 'cast(null as string)',
+        'change_sequence_number': highwater.lowest_sequence(),
+        'commit_time': 'cast(null as string)',
+        'changed_at': 'cast(null as timestamp)',
+        'is_baseline': 'true',
+        'is_snapshot': 'true',
+    }) -}}
 {%- endmacro -%}
 
 {%- macro _foreign_header(fields) %}
@@ -36,8 +27,8 @@ when not arrays_overlap(map_keys(fields), array({{ highwater.quoted_texts(fields
     {%- if not fields or highwater.feed_setting(feed, 'format') != 'csv' -%}
         {{ return('fields') }}
     {%- endif -%}
-    transform_values(
-            fields,
-            (field, value) -> if(field in ({{ highwater.quoted_texts(fields) }}), regexp_replace(value, '^([\\\\]|0)x', ''), value)
-        )
+transform_values(
+    fields,
+    (field, value) -> if(field in ({{ highwater.quoted_texts(fields) }}), regexp_replace(value, '^([\\\\]|0)x', ''), value)
+)
 {%- endmacro -%}

@@ -15,7 +15,7 @@
     {%- set has_text_key = highwater.key_columns(entity) | selectattr('field', 'in', key_fields) | selectattr('data_type', 'eq', 'string') | list -%}
     {%- set is_told_by_key = is_delete ~ ' and size(fields) >= ' ~ key | length ~ (' and size(fields) < ' ~ counts[-1] if has_text_key and counts else '') -%}
     {%- do highwater.refuse_missing_fields(highwater.fields_of_files(columns, feed, table, entity), feed, table, stage) -%}
-    {%- set sequence -%}
+    {%- set position -%}
 case
     when is_baseline then {{ highwater.lowest_sequence() }}
     -- rows of one transaction are told apart by their ordinal in the file: row_id is another one after a restart
@@ -23,47 +23,37 @@ case
         then {{ highwater.sortable_sequence([{'text': 'metadata.seqno', 'base': 'decimal'}]) | indent(8) }}
 end
     {%- endset -%}
-    select
-        source_file,
-        source_line,
-        landing_batch,
-        landed_at,
-        record,
-        case
-            when problem is not null then problem
-            {%- if has_header %}
-            {{- highwater.missing_of_periods('fields', stage + highwater.delivered_columns(feed, table), periods, "upper(metadata.opcode) not in ('D', 'UD')") | indent(12) }}
-            when size(fields) not in ({{ counts | join(', ') }}) and upper(metadata.opcode) not in ('D', 'UD')
-            {%- elif counts | length == 1 and not key %}
-            when size(fields) <> {{ counts[0] }}
-            {%- else %}
-            when image is null
-            {%- endif %}
-                then concat('wrong_column_count: ', size(fields), ' values where {{ counts | join(' or ') }} are declared')
-            {%- if has_service and 'service' not in key_fields %}
-            {{- highwater.unknown_source(feed, is_required=true) | indent(12) }}
-            {%- endif %}
-        end as problem,
-        image,
-        metadata.opcode as operation,
-        case upper(metadata.opcode)
-            when 'I' then 'insert'
-            when 'UI' then 'update'
-            when 'U' then 'update'
-            when 'D' then 'delete'
-            when 'UD' then 'delete'
-        end as change_type,
-        concat_ws(' ', metadata.seqno, metadata.row_id) as sequence,
-        {{ highwater.sequence_in_epoch(feed, sequence) | indent(8) }} as change_sequence_number,
-        metadata.commit_timestamp as commit_time,
-        case
-            when metadata.commit_timestamp rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?$'
-                then try_cast(metadata.commit_timestamp as timestamp)
-        end as changed_at,
-        is_baseline,
-        is_baseline as is_snapshot,
-        source_identity
-    from (
+    {%- set problem %}
+    {%- if has_header %}
+{{- highwater.missing_of_periods('fields', stage + highwater.delivered_columns(feed, table), periods, "upper(metadata.opcode) not in ('D', 'UD')") }}
+when size(fields) not in ({{ counts | join(', ') }}) and upper(metadata.opcode) not in ('D', 'UD')
+    {%- elif counts | length == 1 and not key %}
+when size(fields) <> {{ counts[0] }}
+    {%- else %}
+when image is null
+    {%- endif %}
+    then concat('wrong_column_count: ', size(fields), ' values where {{ counts | join(' or ') }} are declared')
+    {%- if has_service and 'service' not in key_fields %}
+{{- highwater.unknown_source(feed, is_required=true) }}
+    {%- endif %}
+    {%- endset -%}
+    {%- set change_type -%}
+case upper(metadata.opcode)
+    when 'I' then 'insert'
+    when 'UI' then 'update'
+    when 'U' then 'update'
+    when 'D' then 'delete'
+    when 'UD' then 'delete'
+end
+    {%- endset -%}
+    {%- set changed_at -%}
+case
+    when metadata.commit_timestamp rlike '^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?$'
+        then try_cast(metadata.commit_timestamp as timestamp)
+end
+    {%- endset -%}
+    {%- set rows -%}
+    (
         select
             *,
             {{ 'metadata.service' if has_service else 'cast(null as string)' }} as source_identity,
@@ -84,4 +74,16 @@ end
             )
         )
     )
+    {%- endset -%}
+    {{- highwater.parsed_records(rows, feed, entity, {
+        'problem': problem,
+        'image': 'image',
+        'operation': 'metadata.opcode',
+        'change_type': change_type,
+        'sequence': "concat_ws(' ', metadata.seqno, metadata.row_id)",
+        'change_sequence_number': position,
+        'commit_time': 'metadata.commit_timestamp',
+        'changed_at': changed_at,
+        'source_identity': 'source_identity',
+    }) -}}
 {%- endmacro -%}

@@ -219,6 +219,11 @@ FORMATS = {
 }
 
 
+def are_read_alike(connector: str | None, other: str | None) -> bool:
+    """Return whether records of two connectors have the same form and positions, as MariaDB's and MySQL's have."""
+    return connector == other or {connector, other} == {"mysql", "mariadb"}
+
+
 @dataclass(frozen=True)
 class Shards:
     """Schemas of one shape whose tables of one name are one table; databases, where a source has no schemas.

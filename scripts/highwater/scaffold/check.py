@@ -16,7 +16,7 @@ from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed, declared_feeds, 
 from highwater.catalog.models import calls_of, models, value_returned_in
 from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import described_models, named, value_of
-from highwater.formats.formats import CHOICES, DEBEZIUM
+from highwater.formats.formats import CHOICES, DEBEZIUM, are_read_alike
 from highwater.landing.deliveries import (
     cut_in_words,
     left_in_words,
@@ -41,8 +41,6 @@ from highwater.scaffold.periods import lacks_own_column, periods_of
 THESE = "{these}"
 MOST_TOLD, LONGEST_EXAMPLE = 5, 60
 DEFAULTS = {"form": "envelope"}
-# whose records are read alike
-ALIKE = {"mariadb": "mysql"}
 # so that it takes about a second, however many tables there are
 RECORDS_OF_ALL, RECORDS_AT_LEAST, LOOKED_AT_MOST = 10_000, 20, 40_000
 
@@ -502,7 +500,7 @@ class _Files:
                 continue
             said, count = next(iter(values.most_common(1)), (None, 0))
             declared = self.feed.settings.get(name, DEFAULTS.get(name))
-            if count * 2 > values.total() and ALIKE.get(said, said) != ALIKE.get(declared, declared):
+            if count * 2 > values.total() and not are_read_alike(said, declared):
                 records = f"{count:,} of {counted(values.total(), 'record')} of {self.feed.name}"
                 do = f"write `{name}: {said}` into {sources_file(self.feed.name)}"
                 if said not in CHOICES.get(name, (said,)):

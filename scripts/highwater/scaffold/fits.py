@@ -1,6 +1,7 @@
 """What a build would say of a delivered value, as far as it can be known without one.
 
-The rules are those of the macros fits_type, typed_value and debezium_texts. Where they ask Spark or a
+The rules are those of the macros fits_type, typed_value and debezium_texts, a second time because `check`
+starts no Spark; test_values.py and test_debezium_values.py compare the two. Where the macros ask Spark or a
 record's schema, and the answer is not plain, nothing is said here: what is said must come true.
 """
 
@@ -10,12 +11,11 @@ import re
 from datetime import date
 from decimal import Decimal
 
-from highwater.catalog.columns import DECIMAL, UNSIGNED, UNSIGNED_TYPE, Column
+from highwater.catalog.columns import DECIMAL, DIGITS, UNSIGNED, UNSIGNED_TYPE, Column
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import DEBEZIUM
 
-WHOLE = ["tinyint", "smallint", "int", "bigint"]
-DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+WHOLE = [*DIGITS]
 LARGEST_FLOAT = {"float": 3.41e38, "double": float("inf")}
 BOOLEANS = {"t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"}
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)

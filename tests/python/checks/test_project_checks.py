@@ -272,6 +272,22 @@ DOC_FAULTS = {
         rename("macros/merge/total_order.sql", "macros/staging/order/total_order.sql"),
         "macros/merge/_merge__macros.yml: describes total_order, which is in macros/staging/order",
     ),
+    "private macro without entry": (
+        edit("macros/merge/_merge__macros.yml", "  - {name: _literal, config: {docs: {show: false}}}\n", ""),
+        "macros/merge/key_bounds.sql: _literal has no entry in a YAML file beside it; add - {name: _literal, config:",
+    ),
+    "private macro that is described": (
+        edit("macros/merge/_merge__macros.yml", "{name: _literal,", "{name: _literal, description: x,"),
+        "macros/merge/_merge__macros.yml: describes _literal, which is private; write - {name: _literal, config:",
+    ),
+    "private macro in the docs site": (
+        edit("macros/merge/_merge__macros.yml", "{name: _literal, config: {docs: {show: false}}}", "{name: _literal}"),
+        "macros/merge/_merge__macros.yml: describes _literal, which is private; write - {name: _literal, config:",
+    ),
+    "description that says that nothing is raised": (
+        edit("macros/merge/_merge__macros.yml", "description: |\n", "description: |\n      Raises: nothing.\n\n"),
+        "that it raises nothing, which is so of every macro that says no more; take it out",
+    ),
     "argument that does not exist": (
         edit("macros/merge/_merge__macros.yml", "- name: change\n", "- name: changes\n"),
         "describes the arguments of total_order as: changes; its signature has: change.",

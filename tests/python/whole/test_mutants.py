@@ -109,12 +109,12 @@ WHOLE_ROWS = {
         "then ({{ 'concat('",
     ),
     "an old key stays": (
-        f"{STAGING}/datastream/datastream_records.sql",
+        f"{STAGING}/datastream/datastream_change_type.sql",
         "in ('UPDATE-DELETE', 'DELETE') then 'delete'",
         "in ('DELETE') then 'delete' when metadata.change_type = 'UPDATE-DELETE' then 'update'",
     ),
     "operations in lower case are unknown": (
-        f"{STAGING}/datastream/datastream_records.sql",
+        f"{STAGING}/datastream/datastream_change_type.sql",
         "upper(metadata.change_type) in ('UPDATE-DELETE'",
         "metadata.change_type in ('UPDATE-DELETE'",
     ),

@@ -106,12 +106,12 @@ def _feeds(names: tuple[str, ...]):
 def land(feeds, skip):
     """Read new files of the declared feeds (or of FEEDS) into raw.<feed>, every file exactly once."""
     from highwater.builds.told_landing import land_and_tell
-    from highwater.landing import landing
+    from highwater.landing import feed_folders, landing
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
 
     declared = _feeds(feeds)
-    landing.require_landing_folder(declared.values())
+    feed_folders.require_landing_folder(declared.values())
     with lease("highwater land"):
         if skip:
             click.echo(landing.skip(session(), declared, skip))

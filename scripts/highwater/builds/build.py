@@ -14,7 +14,7 @@ from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.tables import gather_anew, named
 from highwater.landing.deliveries import all_empty
-from highwater.landing.landing import require_landing_folder
+from highwater.landing.feed_folders import require_landing_folder
 from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import printable_text
 from highwater.runtime.project import lease

@@ -18,8 +18,9 @@ from highwater.landing.deliveries import (
     odd_in_words,
     undeclared,
 )
-from highwater.landing.landing import changed_file, land_all
+from highwater.landing.landing import land_all
 from highwater.landing.landings import Landing, noted_landing
+from highwater.landing.new_files import changed_file
 from highwater.runtime.faults import trouble_of_one
 from highwater.scaffold.found_columns import several_tables
 

@@ -18,7 +18,7 @@ from highwater.catalog.entities import declaration_of, logged_tables, settings_o
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.source_types import source_type
 from highwater.databases.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
-from highwater.landing import landing
+from highwater.landing import raw_table
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.project import disabled_mark, set_mark
 from highwater.scaffold.add_table import add_table
@@ -619,7 +619,7 @@ def _extract_tables(spark, feed: Feed, chosen: list[str] | None) -> list[str]:
             lock = "select pg_try_advisory_lock(hashtextextended(?, 0))"
             if database.rows(lock, f"highwater {names_of(feed, table).changelog}") != [("t",)]:
                 raise UsageError(f"another extraction of {feed.name}.{table} is running; wait for it to end.")
-        landing.create_raw_table(spark, feed)
+        raw_table.create_raw_table(spark, feed)
         landed = {table: _landed_files(spark, feed, table, capture) for table, capture in captures.items()}
         gaps = [gap(database, feed, table, capture, landed[table]) for table, capture in captures.items()]
         if any(gaps):
@@ -838,7 +838,7 @@ def _land(spark, feed: Feed, batches: list[Batch]) -> list[str]:
     from pyspark.sql import functions as f
 
     started = time.monotonic()
-    number, at = landing.next_batch(spark, feed)
+    number, at = raw_table.next_batch(spark, feed)
     settings = connection_settings(feed.name) | {"sessionInitStatement": "; ".join(FORMS_OF_TEXT), "fetchsize": "10000"}
     reader = spark.read.format("jdbc").options(**settings)
     read, counts, entries = [], [], None
@@ -849,7 +849,7 @@ def _land(spark, feed: Feed, batches: list[Batch]) -> list[str]:
                 counts.append(read[-1].count())
             except (PySparkException, Py4JJavaError) as error:
                 raise CheckError(f"{feed.name}/{batch.table} was not read: {reason_of(error)}") from None
-            entry = landing.entry_of_file(
+            entry = raw_table.entry_of_file(
                 spark, "file", batch.table, batch.file, file_records=counts[-1], source_position=batch.position
             )
             records = read[-1].select(
@@ -861,7 +861,7 @@ def _land(spark, feed: Feed, batches: list[Batch]) -> list[str]:
             )
             entry = entry.unionByName(records, allowMissingColumns=True)
             entries = entries.unionByName(entry) if entries else entry
-        landing.append(entries, feed, number, at)
+        raw_table.append(entries, feed, number, at)
     finally:
         for frame in read:
             frame.unpersist()

@@ -1,5 +1,6 @@
 """What lies in a folder: the files to be read, and by name what cannot be."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import PurePosixPath
 
 from pyarrow import fs
+
+from highwater.formats.records import BLOCK_BYTES
 
 NO_TIME = datetime.fromtimestamp(0, timezone.utc)
 KINDS = {
@@ -65,6 +68,28 @@ def filesystem(root: str) -> tuple[fs.FileSystem, str]:
     if "://" in root:
         return fs.FileSystem.from_uri(root)
     return fs.LocalFileSystem(), os.path.abspath(root)
+
+
+def digest_of(root: str, path: str, size: int | None = None) -> str:
+    """Return the SHA-256 of a file as it is now, or of its first bytes.
+
+    Arguments:
+        root: the folder or URI that it is in. path: where to open it. size: how many bytes; None: all.
+    """
+    (system, _), digest, left = filesystem(root), hashlib.sha256(), size
+    with system.open_input_stream(path, compression=None) as opened:
+        while left != 0 and (block := opened.read(BLOCK_BYTES if left is None else min(left, BLOCK_BYTES))):
+            digest.update(block)
+            left = None if left is None else left - len(block)
+    return digest.hexdigest()
+
+
+def digest_if_readable(root: str, path: str, size: int | None = None) -> str | None:
+    """Return what `digest_of` does; None where the file cannot be read, which is told where it is landed."""
+    try:
+        return digest_of(root, path, size)
+    except OSError:
+        return None
 
 
 def is_missing(root: str) -> bool:

@@ -7,7 +7,7 @@ from highwater.catalog.entities import logged_tables, publish_groups
 from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.catalog.pending import log_went_back, newest_batch_shown
 from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
-from highwater.landing import landing
+from highwater.landing import new_files
 from highwater.reconcile.plan import Plan
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import printable
@@ -324,7 +324,7 @@ def files_that_wait(plan: Plan, listing: Callable) -> tuple[list[str], list[str]
         # where records tell their table, any file may hold one of this
         new = [file.source_file for file in found.new if file.table in (None, source)]
         changed += [
-            landing.changed_file(feed, file.source_file) for file in found.changed if file.table in (None, source)
+            new_files.changed_file(feed, file.source_file) for file in found.changed if file.table in (None, source)
         ]
         if new:
             more = f" and {len(new) - 1:,} more" if len(new) > 1 else ""

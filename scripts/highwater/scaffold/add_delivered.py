@@ -10,7 +10,7 @@ from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.names import declaring, name_inside
 from highwater.formats.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS
 from highwater.formats.records import UnreadableFile
-from highwater.landing.landing import delivered_files, undeclared_folders
+from highwater.landing.feed_folders import delivered_files, undeclared_folders
 from highwater.landing.listing import filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import in_shell, printable

@@ -25,9 +25,10 @@ from highwater.landing.deliveries import (
     tables_called_like,
     undeclared,
 )
+from highwater.landing.feed_folders import Delivered, look, undeclared_folders
 from highwater.landing.file_names import is_whole_beside
-from highwater.landing.landing import Delivered, has_all_landed, look, undeclared_folders, waiting_files
 from highwater.landing.listing import is_missing
+from highwater.landing.new_files import has_all_landed, waiting_files
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import package
 from highwater.runtime.printable import counted, did_you_mean, in_shell, printable

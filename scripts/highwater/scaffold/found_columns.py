@@ -21,7 +21,7 @@ from highwater.formats.debezium import AVRO_JSON
 from highwater.formats.documents import NAMED_TABLE
 from highwater.formats.formats import DEBEZIUM, TABLE_IN_FOLDERS
 from highwater.formats.records import CountedStream, UnreadableFile
-from highwater.landing.landing import delivered_files
+from highwater.landing.feed_folders import delivered_files
 from highwater.landing.listing import DeliveredFile, filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import package

@@ -482,6 +482,8 @@ def extract(tables, enable, disable, method, key, export, throttle):
     Several tables, or FEED for all of them, are extracted as of one moment.
     """
     from highwater.catalog.feeds import declared_feeds
+    from highwater.catalog.names import split_name
+    from highwater.databases import capturing
     from highwater.databases import extract as extraction
     from highwater.databases.database import POSTGRES, connection_settings
     from highwater.databases.live_export import export as take_export
@@ -496,7 +498,7 @@ def extract(tables, enable, disable, method, key, export, throttle):
     table = tables[0]
     # before Spark starts
     if enable or disable or export:
-        feeds = [extraction.split_name(table)[0]]
+        feeds = [split_name(table)[0]]
     else:
         feeds = [feed.name for feed, _ in extraction.chosen_tables(tables)]
     for feed in feeds:
@@ -505,9 +507,9 @@ def extract(tables, enable, disable, method, key, export, throttle):
         if export:
             lines = take_export(session(), table, throttle)
         elif enable:
-            lines = extraction.enable(session(), table, method, key)
+            lines = capturing.enable(session(), table, method, key)
         elif disable:
-            lines = [extraction.disable(session(), table)]
+            lines = [capturing.disable(session(), table)]
         else:
             lines = extraction.extract(session(), *tables)
     for line in lines:

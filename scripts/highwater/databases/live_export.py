@@ -15,8 +15,9 @@ from pathlib import Path
 import yaml
 
 from highwater.catalog.feeds import Feed, declared_feeds
+from highwater.catalog.names import split_name
+from highwater.databases.captures import Names
 from highwater.databases.database import KINDS, POSTGRES, Database, Kind
-from highwater.databases.extract import Names, split_name
 from highwater.databases.source_tables import UNKNOWN, CapturedTable, MySqlTable, PostgresTable, SourceTable
 from highwater.runtime.errors import UsageError
 from highwater.runtime.project import write_whole

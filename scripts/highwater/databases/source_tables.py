@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 
 from highwater.catalog.feeds import Feed
+from highwater.databases.capture_sql import WRITTEN_BY, texts_of
+from highwater.databases.captures import Capture, Names, capture_of, columns_of, landed_number
 from highwater.databases.database import Database, quoted
-from highwater.databases.extract import WRITTEN_BY, Capture, Names, capture_of, columns_of, landed_number, texts_of
 from highwater.runtime.errors import CheckError, UsageError
 
 # so many snapshots are looked at for one that no number is missing in

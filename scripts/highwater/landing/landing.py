@@ -57,9 +57,7 @@ from highwater.runtime.printable import printable
 from highwater.runtime.project import require_space
 
 BATCH_BYTES = 1024**3
-
 BATCH_FILES = 10_000
-
 TASK_BYTES = 32 * 1024**2
 
 

@@ -18,9 +18,7 @@ from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import printable
 
 MOST_TOLD = 10
-
 LOOKED_AT_MOST = 1_000
-
 LATER_CONTENT = re.compile(r"@(\d+)$")
 
 

@@ -234,6 +234,7 @@ def alter(table, action, values, dry_run, accept_loss, format, settings, source_
     from highwater.spark import dbt
     from highwater.spark.spark import reading_session, session
     from highwater.upkeep import alter as altering
+    from highwater.upkeep import alterations, dry_run
 
     if _finish_renaming() == (table, *values) and action == "name" and not at_source:
         return
@@ -244,10 +245,10 @@ def alter(table, action, values, dry_run, accept_loss, format, settings, source_
         "resync": resync,
         "at_source": at_source,
     }
-    alteration = altering.alteration(_known(None, None, table), action, values, **of_feed, at_source=at_source)
+    alteration = alterations.alteration(_known(None, None, table), action, values, **of_feed, at_source=at_source)
     if dry_run:
         with reading_session() as spark:
-            for line in altering.what_it_would_touch(spark, alteration):
+            for line in dry_run.what_it_would_touch(spark, alteration):
                 click.echo(line)
         return
     with lease("highwater alter"):

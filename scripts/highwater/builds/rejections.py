@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from highwater.builds import value_counts
-from highwater.catalog.columns import DECIMAL, WITH_UNIT
+from highwater.catalog.columns import DECIMAL, DIGITS, WITH_UNIT
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, settings_of
 from highwater.catalog.feeds import Feed, declared_feeds, sql_text
 from highwater.catalog.tables import Trouble, by_itself, named, of_each
-from highwater.formats.formats import CHOICES, DEBEZIUM
+from highwater.formats.formats import CHOICES, DEBEZIUM, READ_AS
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, in_shell, printable
 from highwater.spark.spark import quoted
@@ -26,7 +26,6 @@ LINES_OF_A_TABLE = 5
 LONGEST_TEXT = 200
 # one value that does not fit is odd, several in a row are a type
 VALUES_OF_A_TYPE = 2
-DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 # `n = ["much"] does not fit int`, one for each column; what stands in it as JSON has no quote of its own
 MISFIT = r'\S+ = \["[^"\\]*(?:\\.[^"\\]*)*"\] does not fit [a-z_]+(?:\(\d+,\d+\))?'
@@ -83,8 +82,6 @@ CONNECTORS = """
     where connector <> ''
     group by feed, connector
 """
-# whose records have the same positions
-ALIKE = {"mariadb": "mysql"}
 # values of some columns that do fit, from the first change at the source on whose value does not
 FITTING = """
     select {counts}
@@ -245,7 +242,7 @@ def _other_connectors(spark, entity: str, log_batch: int, batches: dict) -> list
     others = []
     for row in spark.sql(asked).collect():
         own, read = declared.get(row.feed), sum(read for (feed, _), (read, _) in batches.items() if feed == row.feed)
-        if own and ALIKE.get(own, own) != ALIKE.get(row.connector, row.connector) and row.records * 2 > read:
+        if own and READ_AS.get(own, own) != READ_AS.get(row.connector, row.connector) and row.records * 2 > read:
             others.append(OtherConnector(row.feed, own, row.connector, row.records, read, row.first.asDict()))
     return others
 

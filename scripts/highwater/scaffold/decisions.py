@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from highwater.catalog.columns import UNITS, FoundColumns
 from highwater.catalog.feeds import FORMATS, Feed
+from highwater.catalog.tables import named
 from highwater.runtime.printable import printable
 
 MOST_TOLD = 3
@@ -115,5 +116,4 @@ def without_keys(additions: list[Addition]) -> Iterator[str]:
 
 def first_of(names: list[str]) -> str:
     """Return the first three names of a list in a row, and how many more there are."""
-    more = f" and {len(names) - MOST_TOLD:,} more" if len(names) > MOST_TOLD else ""
-    return printable(", ".join(names[:MOST_TOLD])) + more
+    return printable(named(names, MOST_TOLD))

@@ -10,12 +10,11 @@ import re
 from datetime import date
 from decimal import Decimal
 
-from highwater.catalog.columns import DECIMAL, UNSIGNED, UNSIGNED_TYPE, Column
+from highwater.catalog.columns import DECIMAL, DIGITS, UNSIGNED, UNSIGNED_TYPE, Column
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import DEBEZIUM
 
-WHOLE = ["tinyint", "smallint", "int", "bigint"]
-DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+WHOLE = [*DIGITS]
 LARGEST_FLOAT = {"float": 3.41e38, "double": float("inf")}
 BOOLEANS = {"t", "true", "y", "yes", "1", "f", "false", "n", "no", "0"}
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)

@@ -163,7 +163,7 @@ def test_what_landed_under_other_names_is_found():
         feed = feed_of_settings("test", "feed", settings, {"clients": "clients"}, shards=shards)
         tables = {key: json.dumps(table) for key, table in told}
         entries = [SimpleNamespace(entry="file", fields=tables), SimpleNamespace(entry="replayed", fields=None)]
-        return [(each.name, each.shard, each.new_name, each.new_shard) for each in table_names.moves(feed, entries)]
+        return [(each.name, each.shard, each.new_name, each.new_shard) for each in table_names.moves_of(feed, entries)]
 
     a, b, public = ("tenant_a", "clients"), ("tenant_b", "clients"), ("public", "clients")
     before = [("clients", a), ("tenant_b.clients", b), ("public.clients", public), ("orders", ("tenant_a", "orders"))]

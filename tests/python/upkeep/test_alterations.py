@@ -19,7 +19,7 @@ from highwater.scaffold.check import check
 from highwater.scaffold.periods import periods_of
 from highwater.scaffold.rename_table import left_in, renamed_files
 from highwater.upkeep import renaming
-from highwater.upkeep.alter import alteration
+from highwater.upkeep.alterations import alteration
 from repository import PROJECT
 from workshop import copy_empty_project
 

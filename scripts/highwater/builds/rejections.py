@@ -209,8 +209,8 @@ def of_build(spark, log_batches: dict[str, int], is_recorded: bool = False) -> t
         log_batches = {row.table_name: log_batches[row.table_name] for row in counted if row.table_name in log_batches}
     ask = by_itself(lambda entity: _of_table(spark, entity, log_batches[entity]), "what was rejected of {}")
     found = of_each(sorted(log_batches), ask, "asking what was rejected")
-    untold = [answer.sentence for answer in found if isinstance(answer, Trouble)]
-    return [rejected for rejected in found if isinstance(rejected, Rejected)], untold
+    unanswered = [answer.sentence for answer in found if isinstance(answer, Trouble)]
+    return [rejected for rejected in found if isinstance(rejected, Rejected)], unanswered
 
 
 def _of_table(spark, entity: str, log_batch: int) -> Rejected | None:
@@ -254,14 +254,14 @@ def troubles_of_connectors(rejected: Iterable[Rejected]) -> list[str]:
         for other in found.connectors:
             of_feeds[other.feed, other.declared, other.named].append((found.entity, other))
     troubles = []
-    for (feed, declared, told), found in of_feeds.items():
+    for (feed, declared, connector), found in of_feeds.items():
         count, read = (sum(getattr(other, name) for _, other in found) for name in ("records", "read"))
         entities = [entity for entity, _ in found]
         table = entities[0] if len(found) == 1 else "TABLE"
         troubles.append(
-            f"{feed}: {count:,} of {counted(read, 'record')} of {named(entities)} name the connector {told}, and the "
-            f"feed declares {declared}: their order is not read rightly, and their values may not be; the first in "
-            f"{_place(found[0][1].first)}. {_other_setting(told)} in {sources_file(feed)}, and see what types and "
+            f"{feed}: {count:,} of {counted(read, 'record')} of {named(entities)} name the connector {connector}, and "
+            f"the feed declares {declared}: their order is not read rightly, and their values may not be; the first in "
+            f"{_place(found[0][1].first)}. {_other_setting(connector)} in {sources_file(feed)}, and see what types and "
             f"units become: highwater add-tables {feed} --ddl FILE. Then: highwater rebuild {table} --from raw"
             + (f", for {named(entities)}" if len(found) > 1 else "")
         )

@@ -83,7 +83,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
                 f"--key {columns[0][0]}."
             )
         if method in FUNCTIONS:
-            _refuse_what_triggers_cannot_tell(database, names)
+            _refuse_what_triggers_cannot_see(database, names)
         unknown = [column for column in chosen if column not in types]
         if unknown:
             raise UsageError(f"{names.source} has no column {unknown[0]!r}; it has: {', '.join(types)}.")
@@ -122,7 +122,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
     return [*lines, *extract(spark, name), f"Now run: highwater build --select {selected}"]
 
 
-def _refuse_what_triggers_cannot_tell(database: Database, names: Names) -> None:
+def _refuse_what_triggers_cannot_see(database: Database, names: Names) -> None:
     if database.rows(
         "select 1 from pg_index where indrelid = to_regclass(?) and indisprimary and not indimmediate", names.source
     ):

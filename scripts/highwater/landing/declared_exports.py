@@ -122,7 +122,7 @@ def take_corrections(spark, feed: Feed, corrected: list) -> None:
     def position(file, _) -> str:
         return sql_text(file.position) if file.position else "cast(null as string)"
 
-    def told(file, entry) -> str:
+    def fields_now(file, entry) -> str:
         before = entry["fields"] or {}
         first = before.get("landed_position", entry["source_position"] or "unknown")
         now = {"taken_at": file.taken_at, "export_entry": file.entry, "landed_position": first}
@@ -134,7 +134,7 @@ def take_corrections(spark, feed: Feed, corrected: list) -> None:
         update {feed.raw_table}
         set
             source_position = case source_file {case(position)} end,
-            fields = case source_file {case(told)} end
+            fields = case source_file {case(fields_now)} end
         where entry = 'file' and source_file in ({", ".join(sql_text(file.source_file) for file, _ in corrected)})
         """
     )

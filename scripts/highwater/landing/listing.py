@@ -127,7 +127,7 @@ def folders_in(root: str, folder: str) -> list[str]:
 
 def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
     system, path = filesystem(root)
-    folder, told = "/".join((path, *folders)), set()
+    folder, seen = "/".join((path, *folders)), set()
     for info in system.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
         below = PurePosixPath(info.path).relative_to(folder)
         if info.type == fs.FileType.File:
@@ -135,8 +135,8 @@ def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
             place = next((place for place, words in enumerate(why) if words is not None), None)
             if place is None:
                 yield Found(info.path, below, info.size, info.mtime or NO_TIME)
-            elif why[place] and (left := PurePosixPath(*below.parts[: place + 1])) not in told:
-                told.add(left)
+            elif why[place] and (left := PurePosixPath(*below.parts[: place + 1])) not in seen:
+                seen.add(left)
                 yield Found(f"{folder}/{left}", left, left=why[place])
 
 

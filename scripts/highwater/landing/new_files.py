@@ -17,7 +17,7 @@ from highwater.landing.whole import cut_files
 from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import printable
 
-MOST_TOLD = 10
+MOST_NAMED = 10
 LOOKED_AT_MOST = 1_000
 LATER_CONTENT = re.compile(r"@(\d+)$")
 
@@ -46,8 +46,8 @@ def waiting_files(feed: Feed, delivered: Delivered) -> tuple[list[str], list[str
 
 def digest_of_listing(feed: Feed, delivered: Delivered) -> str:
     """Return what tells a listing of files from any other, and with it which tables are shards."""
-    told = repr((delivered.files, delivered.odd)) + (repr(feed.options.shards) if feed.options.shards else "")
-    return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
+    everything = repr((delivered.files, delivered.odd)) + (repr(feed.options.shards) if feed.options.shards else "")
+    return hashlib.sha256(everything.encode(errors="surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,16 @@ def refuse_what_cannot_be_read(feed: Feed, files: list[DeliveredFile]) -> None:
 
     Raises: CheckError naming those that cannot; nothing of the feed lands.
     """
-    told = [
+    unreadable = [
         f"{file.source_file} {printable(file.problem)}. Nothing of {feed.name} has landed. Take it away, or leave it "
         f"out on record with: {skipping(file.source_file)}"
         for file in files
         if file.problem
     ]
-    if told:
-        more = [f"{feed.name}: {len(told) - MOST_TOLD:,} more cannot be read"] if len(told) > MOST_TOLD else []
-        raise CheckError("\n".join([*told[:MOST_TOLD], *more]))
+    if unreadable:
+        over = len(unreadable) - MOST_NAMED
+        more = [f"{feed.name}: {over:,} more cannot be read"] if over > 0 else []
+        raise CheckError("\n".join([*unreadable[:MOST_NAMED], *more]))
 
 
 def name_of_content(source_file: str) -> str:

@@ -56,10 +56,10 @@ def _read_file(
     except (UnreadableFile, OSError) as error:
         message = json.dumps({"file": file["source_file"], "why": str(error)})
         raise RuntimeError(f"{UNREADABLE}{message}{UNREADABLE}") from None
-    told = [(name, json.dumps(table)) for name, table in names.seen.items()] if names else []
-    told += [(name, file[name]) for name in ("taken_at", "export_entry") if file[name]]
-    told += [("columns", json.dumps(columns))] if columns and file["export_entry"] else []
-    nothing = records.record_batch([None], [None], fields=[told] if told or names else None)
+    known = [(name, json.dumps(table)) for name, table in names.seen.items()] if names else []
+    known += [(name, file[name]) for name in ("taken_at", "export_entry") if file[name]]
+    known += [("columns", json.dumps(columns))] if columns and file["export_entry"] else []
+    nothing = records.record_batch([None], [None], fields=[known] if known or names else None)
     yield _entries("file", file, nothing, count, stream.size, stream.digest())
 
 
@@ -75,10 +75,10 @@ def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, strea
 def as_declared(batch: pyarrow.RecordBatch, also_called: dict[str, str]) -> pyarrow.RecordBatch:
     """Return records under the names that raw has for tables which the source has renamed."""
     place = batch.schema.get_field_index("source_table")
-    told = batch.column(place).to_pylist() if also_called else []
-    if not also_called.keys() & {*told}:
+    called = batch.column(place).to_pylist() if also_called else []
+    if not also_called.keys() & {*called}:
         return batch
-    tables = pyarrow.array([also_called.get(name, name) for name in told], pyarrow.string())
+    tables = pyarrow.array([also_called.get(name, name) for name in called], pyarrow.string())
     return batch.set_column(place, batch.schema.field(place), tables)
 
 

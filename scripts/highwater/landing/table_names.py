@@ -35,11 +35,11 @@ def owners_of(spark, feed: Feed, entries: list) -> tuple[dict[str, Table], bool]
 
 def _take_in_owners(feed: Feed, file, owners: dict[str, Table]) -> None:
     """Add the tables of a file to the owners of their names, but names that the feed would not give them any more."""
-    _take_in(feed, {name: tuple(json.loads(told)) for name, told in (file.fields or {}).items()}, owners)
+    _take_in(feed, {name: tuple(json.loads(table)) for name, table in (file.fields or {}).items()}, owners)
 
 
-def _take_in(feed: Feed, told: dict[str, Table], owners: dict[str, Table]) -> None:
-    for name, table in told.items():
+def _take_in(feed: Feed, tables: dict[str, Table], owners: dict[str, Table]) -> None:
+    for name, table in tables.items():
         if name in names_of_table(*table, feed.options.schema):
             owner_of(owners, name, table)
 
@@ -64,8 +64,8 @@ def repair_names(spark, feed: Feed, number: int, files: list, owners: dict[str, 
     Arguments:
         files: entries of the files of the batch, by name.
     """
-    told = [(name, table) for file in files for name, table in (file.fields or {}).items()]
-    disagree = len(set(told)) > len(dict(told))
+    named = [(name, table) for file in files for name, table in (file.fields or {}).items()]
+    disagree = len(set(named)) > len(dict(named))
     for file in files:
         if disagree:
             names = TableNames(feed.options.schema, owners, shards=feed.options.shards)
@@ -122,10 +122,10 @@ def moves_of(feed: Feed, entries: list) -> list[Move]:
     What a table with shards has of a schema stays when no pattern has it any more: the log has it too.
     """
     named = {
-        (key, tuple(json.loads(told)))
+        (key, tuple(json.loads(value)))
         for entry in entries
         if entry.entry == "file"
-        for key, told in (entry.fields or {}).items()
+        for key, value in (entry.fields or {}).items()
     }
     if not feed.options.shards and not any(place_of_key(*each)[1] for each in named):
         return []

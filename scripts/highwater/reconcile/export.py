@@ -115,7 +115,7 @@ def _overwritten(plan: Plan, newest) -> list[str]:
     feed = declared_feeds().get(plan.feed)
     if feed is None or "://" in feed.root:
         return []
-    told = []
+    changed = []
     for part in newest.parts:
         path = Path(feed.root, part.source_file)
         with suppress(OSError):
@@ -129,8 +129,8 @@ def _overwritten(plan: Plan, newest) -> list[str]:
                 and there.st_ctime_ns // 1000 > _micros(part.landed_at)
                 and digest_of(feed.root, str(path)) != part.file_hash
             ):
-                told.append(new_files.changed_file(feed, part.source_file))
-    return told
+                changed.append(new_files.changed_file(feed, part.source_file))
+    return changed
 
 
 def _micros(moment: datetime) -> int:
@@ -141,11 +141,11 @@ def _micros(moment: datetime) -> int:
 def _heads(spark, plan: Plan, parts: list) -> dict[str, list[str]]:
     """Return the names of the columns of each file; of those that landed without them, as a record has them."""
     heads = {part.source_file: json.loads(part.columns) for part in parts if part.columns}
-    untold = [part.source_file for part in parts if not part.columns]
-    if untold:
+    unknown = [part.source_file for part in parts if not part.columns]
+    if unknown:
         rows = spark.sql(
             f"select source_file, any_value(map_keys(fields)) as names from {plan.raw} where entry = 'record' "
-            f"and fields is not null and source_file in ({', '.join(map(sql_text, untold))}) group by source_file"
+            f"and fields is not null and source_file in ({', '.join(map(sql_text, unknown))}) group by source_file"
         ).collect()
         heads |= {row.source_file: row.names for row in rows}
     return heads
@@ -169,9 +169,9 @@ def _columns_that_differ(plan: Plan, heads: dict[str, list[str]]) -> tuple[list[
         return [words], []
     more = sorted({name for names in heads.values() for name in names} - known)
     beside = {field.casefold(): field for field in known}
-    told = [f"{name} (beside {beside[name.casefold()]})" if name.casefold() in beside else name for name in more]
-    words = f"the export has columns that {plan.table} has not, and they are compared with nothing: {', '.join(told)}"
-    return [], [words] if told else []
+    shown = [f"{name} (beside {beside[name.casefold()]})" if name.casefold() in beside else name for name in more]
+    words = f"the export has columns that {plan.table} has not, and they are compared with nothing: {', '.join(shown)}"
+    return [], [words] if shown else []
 
 
 def _parts_left_out(spark, plan: Plan, newest) -> list[str]:

@@ -16,7 +16,7 @@ from highwater.scaffold.add_table import list_of_tables
 from highwater.scaffold.check_feeds import check_feed, check_folder
 from highwater.scaffold.check_tables import check_table
 from highwater.scaffold.checked import Checked, Finding, Project
-from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables
+from highwater.scaffold.found_columns import RECORDS_AT_MOST, Observed, observed_of_tables
 
 # so that it takes about a second, however many tables there are
 RECORDS_OF_ALL, RECORDS_AT_LEAST, LOOKED_AT_MOST = 10_000, 20, 40_000
@@ -36,8 +36,8 @@ def check(*chosen: str) -> Checked:
     tests = {path.stem for path in (package() / "tests/generic").glob("*.sql")}
     tables, findings, of_check = logged_tables(), [], set()
     checked = [(entity, sources) for entity, sources in tables if not chosen or entity in chosen]
-    told = _told([source for _, sources in checked for source in sources], feeds)
-    project = Project(feeds, told, [entity for entity, _ in tables], written, written - described, tests)
+    observed = _observed([source for _, sources in checked for source in sources], feeds)
+    project = Project(feeds, observed, [entity for entity, _ in tables], written, written - described, tests)
     for entity, sources in checked:
         findings += check_table(entity, sources, project, found.compared)
         of_check |= {feed for feed, _ in sources if feed in feeds}
@@ -61,16 +61,16 @@ def _lying(feed: Feed) -> Delivered:
         return Delivered()
 
 
-def _told(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tuple[str, str], Told]:
+def _observed(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tuple[str, str], Observed]:
     """Return what the newest files tell of some tables, from fewer records of each where they are many."""
     records = min(RECORDS_AT_MOST, max(RECORDS_AT_LEAST, RECORDS_OF_ALL // max(1, len(sources))))
-    told = {source: Told() for source in sources}
+    observed = {source: Observed() for source in sources}
     for feed in [feeds[name] for name in dict.fromkeys(name for name, _ in sources) if name in feeds]:
         if FORMATS[feed.format].is_delivered:
             tables = [table for name, table in sources if name == feed.name]
-            of_feed = told_of_tables(feed, tables, records, LOOKED_AT_MOST)
-            told |= {(feed.name, table): found for table, found in of_feed.items()}
-    return told
+            of_feed = observed_of_tables(feed, tables, records, LOOKED_AT_MOST)
+            observed |= {(feed.name, table): found for table, found in of_feed.items()}
+    return observed
 
 
 def _check_list_of_logs() -> Iterator[Finding]:

@@ -12,9 +12,9 @@ from highwater.landing.deliveries import skipping
 from highwater.runtime.printable import counted, in_shell
 from highwater.scaffold.checked import THESE, Compared, Declared, Finding
 from highwater.scaffold.fits import TOO_NARROW, holds, misfit
-from highwater.scaffold.found_columns import Told, type_in
+from highwater.scaffold.found_columns import Observed, type_in
 
-MOST_TOLD, LONGEST_EXAMPLE = 5, 60
+MOST_SHOWN, LONGEST_EXAMPLE = 5, 60
 DEFAULTS = {"form": "envelope"}
 
 
@@ -25,32 +25,32 @@ class Files:
         self,
         entity: str,
         feed: Feed,
-        told: Told,
+        observed: Observed,
         declared: dict[str, Declared],
         key: list[str],
         of_shards: Declared | None = None,
     ):
-        self.entity, self.feed, self.told = entity, feed, told
+        self.entity, self.feed, self.observed = entity, feed, observed
         # the column of shards has what the record says of itself, and is none of its fields
         self.declared, self.of_shards = {field: c for field, c in declared.items() if c is not of_shards}, of_shards
         self.key = key
-        self.values = self.told.values
+        self.values = self.observed.values
 
     @property
     def compared(self) -> Compared:
         """What the table was compared with."""
-        return Compared(self.entity, self.told.records, self.told.files, self._nothing())
+        return Compared(self.entity, self.observed.records, self.observed.files, self._nothing())
 
     def _nothing(self) -> str | None:
-        if self.values or self.told.types:
+        if self.values or self.observed.types:
             return None
         if not FORMATS[self.feed.format].is_delivered:
             return f"{self.feed.name} is extracted from a database, and no files are delivered"
-        if self.told.is_unnamed:
+        if self.observed.is_unnamed:
             return f"the files of {self.feed.name} do not name their columns"
-        if not self.told.opened:
+        if not self.observed.opened:
             return f"no file of {THESE} has come into {self.feed.root}/{self.feed.name}/ yet"
-        return f"no record of {THESE} is in the newest {counted(self.told.opened, 'file')} of {self.feed.name}"
+        return f"no record of {THESE} is in the newest {counted(self.observed.opened, 'file')} of {self.feed.name}"
 
     def findings(self, path: Path, line: int) -> Iterator[Finding]:
         """Yield what differs between the files and the declaration, whose columns are listed from a line on."""
@@ -58,12 +58,12 @@ class Files:
         named = [(line, problem) for problem in self._named()]
         for at, problem in [*named, *self._undeclared(line), *self._columns()]:
             yield Finding(path, at, f"{problem}.", is_error=False)
-        if several := self.told.of_several_tables():
+        if several := self.observed.of_several_tables():
             yield Finding(path, line, f"{self.feed.name}: {several}.", is_error=False)
 
     def _named(self) -> Iterator[str]:
         """Yield which settings of the feed most records name otherwise."""
-        for name, values in self.told.named.items():
+        for name, values in self.observed.named.items():
             if name == "connector" and self.feed.settings.get("order") == "kafka":
                 continue
             said, count = next(iter(values.most_common(1)), (None, 0))
@@ -78,21 +78,21 @@ class Files:
                 yield f"the {name} of {records} is {said}, and the feed declares {declared}; {do}"
 
     def _broken(self) -> Iterator[Finding]:
-        more = len(self.told.broken) - MOST_TOLD
-        for number, each in enumerate(self.told.broken[:MOST_TOLD], 1):
+        more = len(self.observed.broken) - MOST_SHOWN
+        for number, each in enumerate(self.observed.broken[:MOST_SHOWN], 1):
             path = f"{self.feed.root}/{each.file}"
             if each.line:
                 problem = f"{each.problem}. The record will be rejected; the others of the file are taken."
             else:
                 problem = f"{each.problem}. A build stops there; take it away, or leave it out: {skipping(each.file)}"
-            if number == MOST_TOLD and more > 0:
+            if number == MOST_SHOWN and more > 0:
                 problem += f" {more:,} more of these files are like that."
             yield Finding(path, each.line or 1, problem, is_error=False)
 
     def _undeclared(self, line: int) -> Iterator[tuple[int, str]]:
         by_letters, by_said = {name.lower(): (name, column) for name, column in self.declared.items()}, {}
         by_field, former = {}, {name for column in self.declared.values() for name in column.former}
-        for name in [name for name in {**self.told.types, **self.values} if name not in {*self.declared, *former}]:
+        for name in [name for name in {**self.observed.types, **self.values} if name not in {*self.declared, *former}]:
             said = counted(len(self.values[name]), "record") if name in self.values else "the schema"
             said += f" of {self.feed.name} {'has' if said in ('1 record', 'the schema') else 'have'} the field"
             if self.of_shards and name == self.of_shards.field:
@@ -114,37 +114,40 @@ class Files:
 
     def _type_of(self, field: str) -> str:
         """Return the type of a field as `alter` reads it, with its unit."""
-        data_type, unit = type_in(self.told, self.feed, field)
+        data_type, unit = type_in(self.observed, self.feed, field)
         return data_type + (f"[{unit}]" if unit else "")
 
     def _columns(self) -> Iterator[tuple[int, str]]:
-        fields = {**self.told.types, **self.values}
+        fields = {**self.observed.types, **self.values}
         # a record that carries some columns only says nothing of the others
         is_whole = self.feed.format in DEBEZIUM or not FORMATS[self.feed.format].partial_images
-        tells_all = fields and (self.told.types or (is_whole and "no_supplement" not in self.feed.settings))
-        letters, types = {name.lower() for name in fields}, self.told.types
+        says_all = fields and (self.observed.types or (is_whole and "no_supplement" not in self.feed.settings))
+        letters, types = {name.lower() for name in fields}, self.observed.types
         for name, column in self.declared.items():
             is_known_to_lack = column.came_later or any(former.lower() in letters for former in column.former)
-            if tells_all and name.lower() not in letters and not is_known_to_lack:
-                problem = f"{self.told} of {self.feed.name} have no field {name!r}; records without it say NULL"
+            if says_all and name.lower() not in letters and not is_known_to_lack:
+                problem = f"{self.observed} of {self.feed.name} have no field {name!r}; records without it say NULL"
                 yield column.line, f"column {column.name}: {problem}"
             elif name in types and not holds(column.data_type, types[name][0]):
                 problem = f"column {column.name} is {column.data_type}, and the schema of {self.feed.name} says "
-                told = types[name][0]
-                yield column.line, f"{problem}{told}: what does not fit is rejected; {self._widen(column, told)}"
+                seen = types[name][0]
+                yield (
+                    column.line,
+                    f"{problem}{seen}: what does not fit is rejected; {self._widen(column, seen)}",
+                )
             elif problem := self._misfits(column):
                 yield column.line, problem
 
     def _misfits(self, column: Declared) -> str | None:
         """Return what to say of the values that a column would reject; None: there are none."""
         there, odd = 0, []
-        for row in self.told.rows:
+        for row in self.observed.rows:
             value = row.values.get(column.field)
             if value is None or (row.is_delete and column.name not in self.key):
                 continue
             there += 1
-            is_told = column.field in self.told.types or column.field in self.told.encoded
-            if wrong := misfit(value, column, self.feed, is_told):
+            is_typed = column.field in self.observed.types or column.field in self.observed.encoded
+            if wrong := misfit(value, column, self.feed, is_typed):
                 odd.append((row, value, wrong))
         if not odd:
             return None

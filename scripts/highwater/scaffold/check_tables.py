@@ -69,7 +69,9 @@ def check_table(
         if project.has(feed, name):
             shards = project.feeds[feed].shards_of(name)
             column = next((each for each in declared.values() if shards and each.name == shards.column), None)
-            files = Files(entity, project.feeds[feed], project.told[feed, name], declared, names_of_key(key), column)
+            files = Files(
+                entity, project.feeds[feed], project.observed[feed, name], declared, names_of_key(key), column
+            )
             compared.append(files.compared)
             yield from files.findings(path, columns.start_mark.line + 1)
 

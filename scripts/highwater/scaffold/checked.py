@@ -7,7 +7,7 @@ from highwater.catalog.columns import Column
 from highwater.catalog.feeds import Feed
 from highwater.catalog.tables import named as first_of
 from highwater.runtime.printable import counted, printable
-from highwater.scaffold.found_columns import Told
+from highwater.scaffold.found_columns import Observed
 
 # the tables of which something is said
 THESE = "{these}"
@@ -94,7 +94,7 @@ class Project:
     """
 
     feeds: dict[str, Feed]
-    told: dict[tuple[str, str], Told]
+    observed: dict[tuple[str, str], Observed]
     entities: list[str]
     models: set[str]
     undescribed: set[str]

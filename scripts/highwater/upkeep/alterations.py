@@ -299,8 +299,8 @@ def _highest_in_log(entity: str, feeds: list[str]) -> int:
 def _column(entity: str, name: str) -> Column:
     """Return a column by its name in the project, in the table, or in the records."""
     columns = declared_columns(entity)[0]
-    for told in (lambda c: c.name, lambda c: c.field, lambda c: c.mart_name):
-        if found := next((column for column in columns if told(column) == name), None):
+    for name_of in (lambda c: c.name, lambda c: c.field, lambda c: c.mart_name):
+        if found := next((column for column in columns if name_of(column) == name), None):
             return found
     raise UsageError(f"{entity} has no column {name!r}; columns are: {', '.join(c.name for c in columns)}.")
 

@@ -57,7 +57,7 @@ class Feed:
         name: the dbt source's name, the folder it lands in, and its raw table (`raw.<name>`).
         role: `changes`, `baseline` (rows as of the start) or `export` (rows to reconcile with).
         tables: its source tables, as dbt names them.
-        layout: what tells a table, one of LAYOUTS: the folder `<name>/<table>/`, the file's name, or each record.
+        layout: what tells a table, one of TABLE_IN_…: the folder `<name>/<table>/`, the file's name, or each record.
         options: what the reader of its files is told.
         source_schema: where the tables of a changelog are in their database; None: in `public`.
         positions: of exports, the feed whose positions they carry.

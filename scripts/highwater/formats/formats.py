@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES, TABLE_IN_RECORDS = LAYOUTS = ("folders", "files", "records")
+TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES, TABLE_IN_RECORDS = ("folders", "files", "records")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from highwater.catalog.columns import VERSIONED, stored_columns, what_is_wrong
 from highwater.catalog.entities import declaration_of, staging_of
 from highwater.catalog.feeds import FAST_LOADER, plain_text
 from highwater.catalog.models import calls_of
-from highwater.catalog.yaml_files import named, value_of
+from highwater.catalog.yaml_files import named, value_of, word_of, words_in
 from highwater.runtime.printable import did_you_mean
 from highwater.scaffold.check_files import Files
 from highwater.scaffold.checked import Compared, Declared, Finding, Project
@@ -69,16 +69,9 @@ def check_table(
         if project.has(feed, name):
             shards = project.feeds[feed].shards_of(name)
             column = next((each for each in declared.values() if shards and each.name == shards.column), None)
-            files = Files(
-                entity, project.feeds[feed], project.observed[feed, name], declared, names_of_key(key), column
-            )
+            files = Files(entity, project.feeds[feed], project.observed[feed, name], declared, words_in(key), column)
             compared.append(files.compared)
             yield from files.findings(path, columns.start_mark.line + 1)
-
-
-def names_of_key(key) -> list[str]:
-    """Return the columns that the node of a key names."""
-    return [node.value for node in key.value] if isinstance(key, yaml.SequenceNode) else []
 
 
 def _check_tables(entity: str, path: Path, line: int, wrong: list) -> Iterator[Finding]:
@@ -119,7 +112,7 @@ def _check_references(entity: str, document, path: Path, declared: dict, project
     for model in layers_in(document, entity):
         columns = value_of(model, "columns")
         # somebody's own columns of a mart are listed there
-        listed = {_text(value_of(node, "name")) for node in columns.value} if columns else set()
+        listed = {word_of(value_of(node, "name")) for node in columns.value} if columns else set()
         names = every | (listed - {None})
         for test, settings in tests_of(model):
             arguments = value_of(settings, "arguments")
@@ -139,7 +132,7 @@ def _named_by(
         known |= {"entity": {*project.entities}, "feed": {*project.feeds}, "table": tables, "key": columns}
         known |= {"view": project.models, "export": project.models}
     for each in (node.value if isinstance(node, yaml.SequenceNode) else [node]) if argument in known else ():
-        word = plain_text(_text(each) or "")
+        word = plain_text(word_of(each) or "")
         for name in _staging_in(word, path) if argument == "export" else [word]:
             if name and name not in known[argument]:
                 yield name, known[argument]
@@ -158,21 +151,17 @@ def _declared(columns, has_others: bool) -> tuple[dict[str, Declared], list[tupl
     """
     declared, wrong = {}, []
     for node in columns.value:
-        name, data_type = (_text(value_of(node, each)) or "" for each in ("name", "data_type"))
+        name, data_type = (word_of(value_of(node, each)) or "" for each in ("name", "data_type"))
         if has_others and not data_type:
             continue
-        called = plain_text(_text(value_of(node, "config", "meta", "field")) or name)
+        called = plain_text(word_of(value_of(node, "config", "meta", "field")) or name)
         line = node.start_mark.line + 1
-        unit = _text(value_of(node, "config", "meta", "unit"))
+        unit = word_of(value_of(node, "config", "meta", "unit"))
         wrong += [(line, f"{problem}.") for problem in what_is_wrong(called, data_type.lower(), unit)]
         if called in declared:
             said = f"column {called!r} is declared in line {declared[called].line} already; take one out."
             wrong.append((line, said))
-        former = tuple(plain_text(each) for each in names_of_key(value_of(node, "config", "meta", "former_fields")))
-        came_later = _text(value_of(node, "config", "meta", "came_later")) == "true"
+        former = tuple(plain_text(each) for each in words_in(value_of(node, "config", "meta", "former_fields")))
+        came_later = word_of(value_of(node, "config", "meta", "came_later")) == "true"
         declared[called] = Declared(name, called, data_type.lower(), unit, None, line, former, came_later)
     return declared, wrong
-
-
-def _text(node) -> str | None:
-    return node.value if isinstance(node, yaml.ScalarNode) else None

@@ -4,6 +4,8 @@ import sys
 import threading
 from contextlib import contextmanager
 
+from highwater.spark.progress import every
+
 _BAR = threading.Lock()
 
 
@@ -16,25 +18,19 @@ def bar_of_tasks(spark, label: str):
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    done = threading.Event()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+        task, tracker = bar.add_task(label, total=None), spark.sparkContext.statusTracker()
 
-        def watch():
-            tracker = spark.sparkContext.statusTracker()
-            while not done.wait(0.3):
-                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-                stages = [stage for stage in stages if stage]
-                if stages:
-                    total = sum(stage.numTasks for stage in stages)
-                    bar.update(task, total=total, completed=sum(s.numCompletedTasks for s in stages))
+        def look():
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            stages = [stage for stage in stages if stage]
+            if stages:
+                total = sum(stage.numTasks for stage in stages)
+                bar.update(task, total=total, completed=sum(stage.numCompletedTasks for stage in stages))
 
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
         try:
-            yield
+            with every(0.3, look):
+                yield
         finally:
-            done.set()
-            thread.join()
             _BAR.release()

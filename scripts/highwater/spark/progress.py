@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import click
 
@@ -203,22 +203,23 @@ def shown(tables: Iterable[str]) -> Iterator[None]:
     with _bar() as bar:
         _current.append(Progress(tables, bar))
         try:
-            with _heartbeat(_current[-1]):
+            # a log has a line from time to time, also while one long step goes on
+            with every(SECONDS_OF_SILENCE_IN_A_LOG / 3, _current[-1].still):
                 yield
         finally:
             _current.pop().end()
 
 
 @contextlib.contextmanager
-def _heartbeat(progress: Progress) -> Iterator[None]:
-    """Let a log have a line from time to time, also while one long step goes on."""
+def every(seconds: float, do: Callable[[], None]) -> Iterator[None]:
+    """Do something every so many seconds, beside what goes on meanwhile."""
     ended = threading.Event()
 
-    def watch():
-        while not ended.wait(SECONDS_OF_SILENCE_IN_A_LOG / 3):
-            progress.still()
+    def repeat():
+        while not ended.wait(seconds):
+            do()
 
-    thread = threading.Thread(target=watch, daemon=True)
+    thread = threading.Thread(target=repeat, daemon=True)
     thread.start()
     try:
         yield

@@ -1,0 +1,147 @@
+"""Commands about built tables: compact, epoch, rebuild, recover, replay, resync, vacuum."""
+
+import click
+
+from highwater.commands.group import commands, feeds_named, known
+from highwater.runtime.errors import CheckError
+
+
+@commands.command()
+@click.argument("table", callback=known)
+@click.option(
+    "--from",
+    "origin",
+    type=click.Choice(["log", "raw"]),
+    default="log",
+    help="What it is made from: its log (the default), or its raw records, which today's models classify again.",
+)
+@click.option("--accept-loss", is_flag=True, help="Go on although records or keys of the table would be lost.")
+def rebuild(table, origin, accept_loss):
+    """Write the merged TABLE again, swapped in by one commit."""
+    from highwater.builds import last_build
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.rebuild import rebuild as rebuild_table
+    from highwater.upkeep.rebuild import rebuild_from_raw
+
+    with lease("highwater rebuild"):
+        if origin == "raw":
+            last_build.take_again(last_build.remembered(), [f"+{table}_changes+"])
+            click.echo(rebuild_from_raw(session(), table, accept_loss))
+        else:
+            click.echo(rebuild_table(session(), table))
+
+
+@commands.command()
+def recover():
+    """Put aside what a power cut has left in half, and register tables that the metastore has lost.
+
+    Tables are registered from their folders below the lake; the next build makes the views.
+    """
+    from highwater.catalog.tables import gather_anew
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep import recover as recovering
+
+    with lease("highwater recover"):
+        aside = recovering.put_aside()
+        for line in aside:
+            click.echo(line)
+        spark = session(recovering=True)
+        said, failures = recovering.recover(spark)
+        if aside:
+            gather_anew(spark)
+        for line in said:
+            click.echo(line)
+        done = aside or said
+        click.echo("Now run: highwater build" if done else "Every table is whole, and the metastore knows it.")
+        if failures:
+            raise CheckError("\n".join(failures))
+
+
+@commands.command()
+@click.argument("table", callback=known)
+@click.option(
+    "--from",
+    "files",
+    metavar="FILES",
+    multiple=True,
+    required=True,
+    help="The files of the load, below the landing folder; in quotes, `*` stands for anything.",
+)
+@click.option("--read-at", metavar="TIME", help="When the load was read, UTC, where its files do not tell.")
+def resync(table, files, read_at):
+    """Take a new full load of TABLE as the truth from then on; keys that it lacks are gone."""
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.resync import parse_time
+    from highwater.upkeep.resync import resync as resync_table
+
+    moment = read_at and parse_time(read_at)
+    with lease("highwater resync"):
+        for line in resync_table(session(), table, files, moment):
+            click.echo(line)
+
+
+@commands.command()
+@click.argument("feed")
+def epoch(feed):
+    """Declare the epoch that begins where positions of FEED fall while the clock of its source goes on."""
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.epoch import declare_epochs
+
+    feeds_named((feed,))
+    with lease("highwater epoch"):
+        for line in declare_epochs(session(), feed):
+            click.echo(line)
+
+
+@commands.command()
+@click.argument("table", callback=known)
+@click.option("--threshold", type=click.IntRange(1), default=1, help="With fewer pending changes nothing is done.")
+@click.option(
+    "--method",
+    type=click.Choice(["in-place", "full", "partitions"]),
+    default="in-place",
+    help="One merge (the default), after it the table written anew, or each partition that rows came into.",
+)
+@click.option("--stop-before-rewrite", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was.")
+def compact(table, threshold, method, stop_before_rewrite, retain_previous):
+    """Write the pending changes of TABLE into its base; queries see no difference."""
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.compact import compact as compact_table
+
+    with lease("highwater compact"):
+        click.echo(compact_table(session(), table, threshold, method, stop_before_rewrite, retain_previous))
+
+
+@commands.command()
+@click.argument("table", required=False, callback=known)
+def vacuum(table):
+    """Drop rows (of TABLE, or of all) that are older than a declared retention; gather small files.
+
+    Files that no version of the last week needs are removed.
+    """
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.retention import vacuum as vacuum_tables
+
+    with lease("highwater vacuum"):
+        for line in vacuum_tables(session(), table):
+            click.echo(line)
+
+
+@commands.command()
+@click.argument("table", callback=known)
+@click.option("--accept-loss", is_flag=True, help="Go on although models reject what the log has accepted.")
+def replay(table, accept_loss):
+    """Take rejected records of TABLE again that are accepted now, after models or declarations were repaired."""
+    from highwater.runtime.project import lease
+    from highwater.spark.spark import session
+    from highwater.upkeep.replay import replay as replay_table
+
+    with lease("highwater replay"):
+        click.echo(replay_table(session(), table, accept_loss))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import click
 
 from highwater.builds import account, last_build, publish, rejections
-from highwater.builds.told_landing import Landed, land_and_tell
+from highwater.builds.landing_report import Landed, land_and_tell
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.tables import gather_anew, named

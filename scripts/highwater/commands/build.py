@@ -14,7 +14,7 @@ from highwater.runtime.errors import CheckError
 @click.option("--skip", metavar="FILE", help="Leave this delivered file out, on record.")
 def land(feeds, skip):
     """Read new files of the declared feeds (or of FEEDS) into raw.<feed>, every file exactly once."""
-    from highwater.builds.told_landing import land_and_tell
+    from highwater.builds.landing_report import land_and_tell
     from highwater.landing import feed_folders, landing
     from highwater.runtime.project import lease
     from highwater.spark.spark import session

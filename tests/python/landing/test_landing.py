@@ -15,7 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import yaml
-from highwater.builds.told_landing import land_and_tell
+from highwater.builds.landing_report import land_and_tell
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.formats.formats import ReadOptions
 from highwater.landing import feed_folders, landing, new_files, raw_table, table_names
@@ -591,7 +591,7 @@ def test_a_feed_of_which_nothing_has_ever_landed_is_told_where_its_files_go(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HIGHWATER_LANDING", raising=False)
     results = [(feed, landing.Landed(feed.name, newest=newest)) for feed, newest in landed]
-    monkeypatch.setattr("highwater.builds.told_landing.land_all", lambda spark, feeds: (result for result in results))
+    monkeypatch.setattr("highwater.builds.landing_report.land_all", lambda spark, feeds: (result for result in results))
     newest = land_and_tell(None, {feed.name: feed for feed, _ in landed}).newest
     assert newest == {feed.name: newest for feed, newest in landed}
     assert capsys.readouterr().out.strip() == told

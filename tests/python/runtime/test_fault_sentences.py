@@ -371,7 +371,7 @@ def test_java_speaks_utf8_where_the_locale_is_bare(monkeypatch, settings, expect
 
 
 def test_a_feed_that_fails_keeps_no_other_from_landing_but_a_full_disk_does(lake, monkeypatch, capsys):
-    from highwater.builds.told_landing import land_and_tell
+    from highwater.builds.landing_report import land_and_tell
     from highwater.catalog.feeds import declared_feeds
     from highwater.landing import landing, landings
     from highwater.runtime.errors import UsageError

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
-from highwater.builds.told_landing import land_and_tell
+from highwater.builds.landing_report import land_and_tell
 from highwater.catalog.feeds import declared_feeds
 from highwater.landing import feed_folders, landing
 from highwater.runtime.errors import CheckError

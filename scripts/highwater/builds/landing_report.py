@@ -55,7 +55,7 @@ def land_and_tell(spark, feeds: dict[str, Feed]) -> Landed:
                 click.echo(f"{feed.name}: failed")
                 continue
             found.newest[feed.name] = landed.newest
-            changed = _tell_landed(feed, landed)
+            changed = _report(feed, landed)
             # what is wrong with an export is wrong with no table: it is told, and `highwater reconcile` says it too
             found.changed += [] if feed.role == "export" else changed
             found.refused += landed.refused
@@ -69,7 +69,7 @@ def land_and_tell(spark, feeds: dict[str, Feed]) -> Landed:
     return found
 
 
-def _tell_landed(feed, landed) -> list[str]:
+def _report(feed, landed) -> list[str]:
     """Print what became of a feed; return what to do about its files that have changed, or were cut."""
     if landed.files:
         click.echo(str(landed))

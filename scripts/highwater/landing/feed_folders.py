@@ -87,7 +87,7 @@ def delivered_files(feed: Feed) -> list[DeliveredFile]:
     return look(feed).files
 
 
-def _delivered(feed: Feed, table: str | None, folders: list[str], file: Found, declared: "Declared") -> DeliveredFile:
+def _delivered(feed: Feed, table: str | None, folders: list[str], file: Found, declared: Declared) -> DeliveredFile:
     name = os.path.normpath("/".join((*folders, str(file.below))))
     return DeliveredFile(
         path=file.path,

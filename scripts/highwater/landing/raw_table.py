@@ -31,7 +31,6 @@ RAW_TABLE = """
     comment 'Everything that the feed {feed} delivered, as delivered'
 """
 
-
 ENTRIES = pyarrow.schema(
     [
         ("entry", pyarrow.string()),

@@ -41,6 +41,16 @@ ACTIONS = {
     "name": "NAME",
     "feed": "FEED.TABLE",
 }
+EXAMPLES = {
+    "add": "city:string",
+    "drop": "city",
+    "rename": "qty quantity",
+    "type": "total 'decimal(14,2)'",
+    "unit": "at millis",
+    "key": "order_id line",
+    "name": "purchases",
+    "feed": "debezium_shop.orders",
+}
 
 
 @dataclass(frozen=True)
@@ -97,18 +107,6 @@ def alteration(
         return _name_at_source(entity, *values)
     made = {"add": _add, "drop": _drop, "rename": _rename, "type": _type, "unit": _unit, "key": _key, "name": _name}
     return made[action](entity, *values)
-
-
-EXAMPLES = {
-    "add": "city:string",
-    "drop": "city",
-    "rename": "qty quantity",
-    "type": "total 'decimal(14,2)'",
-    "unit": "at millis",
-    "key": "order_id line",
-    "name": "purchases",
-    "feed": "debezium_shop.orders",
-}
 
 
 def _add(entity: str, written: str) -> Alteration:

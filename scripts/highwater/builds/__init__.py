@@ -1,4 +1,1 @@
-"""What goes around a build of dbt: the last one, rejected records and their thresholds, held publish groups.
-
-Imports: runtime, formats, catalog, spark, landing, scaffold.
-"""
+"""What goes around a build of dbt: the last one, rejected records and their thresholds, held publish groups."""

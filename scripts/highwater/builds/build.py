@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import click
 
 from highwater.builds import account, facts, last_build, publish, rejections
-from highwater.builds.told_landing import Landed, land_and_tell
+from highwater.builds.landing_report import Landed, land_and_tell
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.tables import gather_anew, named
 from highwater.landing.deliveries import all_empty
-from highwater.landing.landing import require_landing_folder
+from highwater.landing.feed_folders import require_landing_folder
 from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import printable_text
 from highwater.runtime.project import lease

@@ -12,7 +12,11 @@ from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, settings_of
 from highwater.catalog.feeds import Feed, declared_feeds, sql_text
 from highwater.catalog.tables import Trouble, by_itself, named, of_each
+<<<<<<< HEAD
 from highwater.formats.formats import CHOICES, DEBEZIUM, are_read_alike
+=======
+from highwater.formats.formats import CHOICES, DEBEZIUM, READ_AS
+>>>>>>> rules
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, in_shell, printable
 from highwater.spark.spark import quoted
@@ -209,8 +213,8 @@ def of_build(spark, log_batches: dict[str, int], is_recorded: bool = False) -> t
         log_batches = {row.table_name: log_batches[row.table_name] for row in counted if row.table_name in log_batches}
     ask = by_itself(lambda entity: _of_table(spark, entity, log_batches[entity]), "what was rejected of {}")
     found = of_each(sorted(log_batches), ask, "asking what was rejected")
-    untold = [answer.sentence for answer in found if isinstance(answer, Trouble)]
-    return [rejected for rejected in found if isinstance(rejected, Rejected)], untold
+    unanswered = [answer.sentence for answer in found if isinstance(answer, Trouble)]
+    return [rejected for rejected in found if isinstance(rejected, Rejected)], unanswered
 
 
 def _of_table(spark, entity: str, log_batch: int) -> Rejected | None:
@@ -242,7 +246,11 @@ def _other_connectors(spark, entity: str, log_batch: int, batches: dict) -> list
     others = []
     for row in spark.sql(asked).collect():
         own, read = declared.get(row.feed), sum(read for (feed, _), (read, _) in batches.items() if feed == row.feed)
+<<<<<<< HEAD
         if own and not are_read_alike(own, row.connector) and row.records * 2 > read:
+=======
+        if own and READ_AS.get(own, own) != READ_AS.get(row.connector, row.connector) and row.records * 2 > read:
+>>>>>>> rules
             others.append(OtherConnector(row.feed, own, row.connector, row.records, read, row.first.asDict()))
     return others
 
@@ -254,14 +262,14 @@ def troubles_of_connectors(rejected: Iterable[Rejected]) -> list[str]:
         for other in found.connectors:
             of_feeds[other.feed, other.declared, other.named].append((found.entity, other))
     troubles = []
-    for (feed, declared, told), found in of_feeds.items():
+    for (feed, declared, connector), found in of_feeds.items():
         count, read = (sum(getattr(other, name) for _, other in found) for name in ("records", "read"))
         entities = [entity for entity, _ in found]
         table = entities[0] if len(found) == 1 else "TABLE"
         troubles.append(
-            f"{feed}: {count:,} of {counted(read, 'record')} of {named(entities)} name the connector {told}, and the "
-            f"feed declares {declared}: their order is not read rightly, and their values may not be; the first in "
-            f"{_place(found[0][1].first)}. {_other_setting(told)} in {sources_file(feed)}, and see what types and "
+            f"{feed}: {count:,} of {counted(read, 'record')} of {named(entities)} name the connector {connector}, and "
+            f"the feed declares {declared}: their order is not read rightly, and their values may not be; the first in "
+            f"{_place(found[0][1].first)}. {_other_setting(connector)} in {sources_file(feed)}, and see what types and "
             f"units become: highwater add-tables {feed} --ddl FILE. Then: highwater rebuild {table} --from raw"
             + (f", for {named(entities)}" if len(found) > 1 else "")
         )

@@ -26,13 +26,13 @@ def declared_shape(entity: str, sources: list[tuple[str, str]] | None = None) ->
         meta = (column.get("config") or {}).get("meta") or {}
         name = plain_text(str(column["name"]))
         columns[name] = {"type": as_spark_has_it(column["data_type"])}
-        told = {"field": plain_text(str(meta.get("field", name))), "unit": meta.get("unit")}
-        told["former_fields"] = [plain_text(str(each)) for each in meta.get("former_fields") or []]
-        told["came_later"] = bool(meta.get("came_later", False))
-        columns[name] |= told
+        shape = {"field": plain_text(str(meta.get("field", name))), "unit": meta.get("unit")}
+        shape["former_fields"] = [plain_text(str(each)) for each in meta.get("former_fields") or []]
+        shape["came_later"] = bool(meta.get("came_later", False))
+        columns[name] |= shape
     meta = (declared.get("config") or {}).get("meta") or {}
-    told = sorted([feed, table] for feed, table in sources)
-    return {"columns": columns, "key": list(meta.get("key") or []), "sources": told}
+    sources = sorted([feed, table] for feed, table in sources)
+    return {"columns": columns, "key": list(meta.get("key") or []), "sources": sources}
 
 
 def as_spark_has_it(data_type: str) -> str:
@@ -158,8 +158,8 @@ def differences(entity: str, was: dict, now: dict, types: dict[str, str], base: 
             found.others.append(f"the unit of {name} is {_said(column['unit'])} and was {_said(before['unit'])}")
         fields = [[each["field"], *each["former_fields"]] for each in (before, column)]
         if {*fields[0]} - {*fields[1]}:
-            told = [" and ".join(map(_said, names)) for names in fields]
-            found.others.append(f"the field of {name} is {told[1]} and was {told[0]}")
+            in_words = [" and ".join(map(_said, names)) for names in fields]
+            found.others.append(f"the field of {name} is {in_words[1]} and was {in_words[0]}")
         elif fields[0] != fields[1]:
             found.renamed.append(name)
         if before["came_later"] and not column["came_later"]:
@@ -193,8 +193,8 @@ def _incomparable(entity: str, was: list, now: list) -> Iterator[str]:
 
 def _kind_of(feed: Feed) -> tuple:
     """Return what positions of a feed are; those of one kind can be compared where they are of one source."""
-    told = ("connector", "order", "sequence_column", "timestamp_column")
-    return FORMATS[feed.format].macro, *(str(feed.settings.get(name)) for name in told)
+    names = ("connector", "order", "sequence_column", "timestamp_column")
+    return FORMATS[feed.format].macro, *(str(feed.settings.get(name)) for name in names)
 
 
 def file_of(entity: str) -> str:

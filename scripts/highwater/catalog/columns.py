@@ -12,6 +12,8 @@ from highwater.runtime.package import package
 
 VERSIONED = ["valid_from_sequence", "valid_to_sequence", "valid_from", "valid_to", "is_current", "log_batch"]
 DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+# of the largest whole number of each type
+DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 TYPE = re.compile(
     rf"string|boolean|tinyint|smallint|int|bigint|float|double|date|timestamp|timestamp_ntz|binary|{DECIMAL.pattern}"
 )

@@ -22,6 +22,7 @@ from highwater.catalog.yaml_files import (
     value_of,
     with_item,
     without_item,
+    words_in,
     write_entry,
     yaml_below,
 )
@@ -242,7 +243,7 @@ def set_key(entity: str, columns: list[Column]) -> None:
             for test in getattr(value_of(node, "data_tests"), "value", []):
                 settings = test.value[0][1] if isinstance(test, yaml.MappingNode) else None
                 keys.append(value_of(settings, "arguments", "key"))
-            found += [(key, new) for key in keys if _names_in(key) == names]
+            found += [(key, new) for key in keys if words_in(key) == names]
         for key, new in sorted(found, key=lambda each: each[0].start_mark.index, reverse=True):
             written = f"[{', '.join(map(in_yaml, new))}]"
             if not key.flow_style:  # a list of lines stands behind its word
@@ -255,10 +256,6 @@ def set_key(entity: str, columns: list[Column]) -> None:
             write_entry(path, text, changed, lambda: model_node(path.read_text(), entity) is not None, "key")  # noqa: B023
     if declared_columns(entity)[1] != [column.name for column in columns]:
         raise UsageError(f"{declaration_of(entity)}: write the key {', '.join(c.name for c in columns)} by hand.")
-
-
-def _names_in(key) -> list[str] | None:
-    return [each.value for each in key.value] if isinstance(key, yaml.SequenceNode) else None
 
 
 def _column_node(text: str, entity: str, column: str):

@@ -57,7 +57,7 @@ class Feed:
         name: the dbt source's name, the folder it lands in, and its raw table (`raw.<name>`).
         role: `changes`, `baseline` (rows as of the start) or `export` (rows to reconcile with).
         tables: its source tables, as dbt names them.
-        layout: what tells a table, one of LAYOUTS: the folder `<name>/<table>/`, the file's name, or each record.
+        layout: what tells a table, one of TABLE_IN_…: the folder `<name>/<table>/`, the file's name, or each record.
         options: what the reader of its files is told.
         source_schema: where the tables of a changelog are in their database; None: in `public`.
         positions: of exports, the feed whose positions they carry.
@@ -255,8 +255,8 @@ def feed_of_settings(
         wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
         also_called=also_called or {},
         shards=tuple(
-            _shards(where, format, layout, table, tables, also_called or {}, told)
-            for table, told in (shards or {}).items()
+            _shards(where, format, layout, table, tables, also_called or {}, given)
+            for table, given in (shards or {}).items()
         ),
     )
     _text(where, settings, "prefix", None, re.compile(".*"), "what names of metadata begin with, a quoted text")
@@ -274,7 +274,7 @@ def feed_of_settings(
 
 
 def _shards(
-    where: str, format: str, layout: str, table: str, tables: dict[str, str], also_called: dict[str, str], told
+    where: str, format: str, layout: str, table: str, tables: dict[str, str], also_called: dict[str, str], given
 ) -> Shards:
     """Return the shards that a table declares; `tables` has what raw calls all of the feed's."""
     if layout == TABLE_IN_FILE_NAMES or not FORMATS[format].has_shards:
@@ -283,14 +283,14 @@ def _shards(
             f"{where}: {table} declares shards, which folders tell (<feed>/<schema>/<table>/) or records of changes "
             f"(`layout: records`), and no {others}. Declare each of its tables by itself."
         )
-    told = {name: value for name, value in told.items() if name != "__line__"} if isinstance(told, dict) else told
-    patterns = told.get("schemas") if isinstance(told, dict) else None
+    given = {name: value for name, value in given.items() if name != "__line__"} if isinstance(given, dict) else given
+    patterns = given.get("schemas") if isinstance(given, dict) else None
     patterns = [patterns] if isinstance(patterns, str) else patterns
-    column = told.get("column") if isinstance(told, dict) else None
+    column = given.get("column") if isinstance(given, dict) else None
     is_right = isinstance(patterns, list) and patterns and all(isinstance(each, str) and each for each in patterns)
-    if not (is_right and isinstance(column, str) and column and told.keys() == {"column", "schemas"}):
+    if not (is_right and isinstance(column, str) and column and given.keys() == {"column", "schemas"}):
         raise UsageError(
-            f"{where}: shards of {table} are {told!r}; they must have a column and a pattern of schemas, or several: "
+            f"{where}: shards of {table} are {given!r}; they must have a column and a pattern of schemas, or several: "
             '{column: tenant, schemas: "tenant_*"}.'
         )
     shards = Shards(tables[table], column, tuple(map(plain_text, patterns)))
@@ -315,20 +315,20 @@ def _meta(table: dict) -> dict:
 
 def _source_table(where: str, table: dict) -> str:
     """Return what raw calls a table of a source."""
-    told = _meta(table).get("source_table", table["name"])
-    if not isinstance(told, str) or not told:
-        raise UsageError(f"{where}: source_table of {table['name']} is {told!r}; it must be a quoted text.")
-    return plain_text(told)
+    given = _meta(table).get("source_table", table["name"])
+    if not isinstance(given, str) or not given:
+        raise UsageError(f"{where}: source_table of {table['name']} is {given!r}; it must be a quoted text.")
+    return plain_text(given)
 
 
 def _also_called(where: str, table: dict) -> list[str]:
     """Return what else the source calls a table, as `also_called` beside its `source_table` says."""
-    told = _meta(table).get("also_called") or []
-    if not isinstance(told, list) or not all(isinstance(name, str) and name for name in told):
+    given = _meta(table).get("also_called") or []
+    if not isinstance(given, list) or not all(isinstance(name, str) and name for name in given):
         raise UsageError(
-            f"{where}: also_called of {table['name']} is {told!r}; it must be a list of texts: [purchases]."
+            f"{where}: also_called of {table['name']} is {given!r}; it must be a list of texts: [purchases]."
         )
-    return [plain_text(name) for name in told]
+    return [plain_text(name) for name in given]
 
 
 def _sources_in(path: Path, text: str) -> list[dict]:
@@ -369,7 +369,7 @@ def declared_feeds() -> dict[str, Feed]:
                     )
             others = [(o, tables[str(t["name"])]) for t in source.get("tables") or [] for o in _also_called(where, t)]
             every = [*tables.values(), *(other for other, _ in others)]
-            twice = [told for told in every if every.count(told) > 1]
+            twice = [one for one in every if every.count(one) > 1]
             if twice:
                 raise UsageError(f"{where}: two of its tables read the records of {twice[0]!r}.")
             if source["name"] in feeds:

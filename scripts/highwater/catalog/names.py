@@ -42,5 +42,5 @@ def name_inside(source_table: str) -> str:
 def declaring(feed: str, source_table: str) -> str:
     """Return the command that declares a table which the source calls so, but for its columns."""
     name = name_inside(source_table)
-    told = "" if name == source_table else f" --source-table {in_shell(source_table)}"
-    return f"highwater add-table {feed}.{name}{told}"
+    option = "" if name == source_table else f" --source-table {in_shell(source_table)}"
+    return f"highwater add-table {feed}.{name}{option}"

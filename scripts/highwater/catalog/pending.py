@@ -49,8 +49,8 @@ def newest_batch_shown(spark, entity: str) -> int:
     The view of a base that every build writes reads that alone; any other one reads the log too.
     """
     ends = [f"(select coalesce(max(log_batch), 0) from lake.`{entity}_merged`)", "0"]
-    told = {row.col_name: row.data_type for row in spark.sql(f"describe table extended lake.`{entity}`").collect()}
-    if f"{entity}_changes" in told["View Text"]:
+    described = {row.col_name: row.data_type for row in spark.sql(f"describe table extended lake.`{entity}`").collect()}
+    if f"{entity}_changes" in described["View Text"]:
         logged = f"(select coalesce(max(log_batch), 0) from lake.`{entity}_changes`)"
         ends += _published_batches(spark, entity) or [logged]
     return spark.sql(f"select greatest({', '.join(ends)})").first()[0]

@@ -14,7 +14,7 @@ from highwater.runtime import faults
 LISTS = {"rejected_changes", "sequence_ties", "late_changes", "stale_rows"}
 THREADS = min(4, os.cpu_count() or 1)
 SECONDS_OF_SILENCE = 5
-MOST_TOLD = 5
+MOST_NAMED = 5
 
 
 def tables_in(spark, schema: str) -> set[str]:
@@ -71,10 +71,10 @@ def by_itself(ask: Callable, asked: str) -> Callable:
     return answer
 
 
-def named(names: list[str]) -> str:
-    """Return the first names of a list in a row, and how many more there are."""
-    more = f" and {len(names) - MOST_TOLD:,} more" if len(names) > MOST_TOLD else ""
-    return ", ".join(names[:MOST_TOLD]) + more
+def named(names: list[str], most: int = MOST_NAMED) -> str:
+    """Return the first names of a list in a row, at most so many, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def gather_anew(spark) -> None:

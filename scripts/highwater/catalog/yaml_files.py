@@ -59,6 +59,16 @@ def value_of(mapping, *names: str):
     return mapping
 
 
+def word_of(node) -> str | None:
+    """Return what stands in a node that is a single value; None: it is none."""
+    return node.value if isinstance(node, yaml.ScalarNode) else None
+
+
+def words_in(node) -> list[str]:
+    """Return what stands in the entries of a node that is a list; of anything else none."""
+    return [each.value for each in node.value] if isinstance(node, yaml.SequenceNode) else []
+
+
 def named(sequence, name: str):
     """Return the entry of that name in a sequence of mappings; None: there is none."""
     for node in sequence.value if isinstance(sequence, yaml.SequenceNode) else ():

@@ -1,4 +1,1 @@
-"""Source databases that are asked directly: extraction, patches, and exports of a running database.
-
-Imports: runtime, catalog, spark, landing, scaffold.
-"""
+"""Source databases that are asked directly: extraction, patches, and exports of a running database."""

@@ -237,8 +237,8 @@ class Database:
 def reason_of(error: Exception) -> str:
     """Return the line of an error of Spark's reader in which the database says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines()]
-    told = next((line for line in lines if "PSQLException: " in line), lines[0])
-    return told.rpartition("PSQLException: ")[2]
+    reason = next((line for line in lines if "PSQLException: " in line), lines[0])
+    return reason.rpartition("PSQLException: ")[2]
 
 
 def quoted(name: str) -> str:

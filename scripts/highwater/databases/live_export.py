@@ -15,8 +15,9 @@ from pathlib import Path
 import yaml
 
 from highwater.catalog.feeds import Feed, declared_feeds
+from highwater.catalog.names import split_name
+from highwater.databases.captures import Names
 from highwater.databases.database import KINDS, POSTGRES, Database, Kind
-from highwater.databases.extract import Names, split_name
 from highwater.databases.source_tables import UNKNOWN, CapturedTable, MySqlTable, PostgresTable, SourceTable
 from highwater.runtime.errors import UsageError
 from highwater.runtime.project import write_whole
@@ -132,7 +133,7 @@ def export(spark, name: str, throttle: int = 100) -> list[str]:
         kept = _write(source, folder, unfinished, before, throttle)
     path = folder / unfinished.file
     position = end if unfinished.start == end else [unfinished.start, end]
-    if not _tells_positions(declared[feed], source):
+    if not _has_positions(declared[feed], source):
         position = UNKNOWN
     _declare(path, position)
     _of_rows(path).rename(path)
@@ -157,8 +158,8 @@ def _source_table(database: Database, others: Database, feed: Feed | None, name:
     if feed.format == "changelog":
         schema = feed.source_schema or "public"
         return CapturedTable(database, others, feed, Names(schema, table))
-    kind, told = (PostgresTable, "public") if database.is_postgres else (MySqlTable, database.name())
-    schema, source = feed.options.schema or told, feed.source_table(table)
+    kind, default = (PostgresTable, "public") if database.is_postgres else (MySqlTable, database.name())
+    schema, source = feed.options.schema or default, feed.source_table(table)
     if schema is None:
         raise UsageError(f"the URL of the database of {name} names none: jdbc:mysql://<host>:<port>/<database>.")
     names = [Names(schema, source)]
@@ -174,7 +175,7 @@ def _source_table(database: Database, others: Database, feed: Feed | None, name:
     )
 
 
-def _tells_positions(feed: Feed, source: SourceTable) -> bool:
+def _has_positions(feed: Feed, source: SourceTable) -> bool:
     """Return whether positions of the feed are what its database tells, see docs/reconciliation.md."""
     order, connector = feed.settings.get("order"), feed.settings.get("connector")
     if feed.settings.get("epochs"):
@@ -229,7 +230,7 @@ def _export_before(folder: Path, table: str, new: Parts) -> Parts | None:
 
 def _write(source: SourceTable, folder: Path, unfinished: Parts, before: Parts | None, throttle: int) -> int:
     """Write the rows, as the transaction sees them, part by part; return how many parts the export before had."""
-    kept, told, began = 0, time.monotonic(), time.monotonic()
+    kept, said_at, began = 0, time.monotonic(), time.monotonic()
     for part, is_kept in _parts(source, folder, unfinished, before):
         kept += is_kept
         # a range without rows belongs to the part behind it
@@ -238,8 +239,8 @@ def _write(source: SourceTable, folder: Path, unfinished: Parts, before: Parts |
             unfinished.write(_state(folder / unfinished.file))
         if not part.last:
             break
-        if time.monotonic() - told > SECONDS_BETWEEN_WORDS:
-            told = time.monotonic()
+        if time.monotonic() - said_at > SECONDS_BETWEEN_WORDS:
+            said_at = time.monotonic()
             print(f"{source.shown}: {unfinished.rows:,} rows so far", file=sys.stderr, flush=True)
         _rest((time.monotonic() - began) * (100 / throttle - 1))
         began = time.monotonic()

@@ -11,27 +11,23 @@ from pyspark.errors import PySparkException
 from highwater.catalog.entities import declared_columns, settings_of
 from highwater.catalog.feeds import Feed, declared_feeds, sql_text
 from highwater.catalog.pending import merged_table, newest_batch_shown
-from highwater.databases.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
-from highwater.databases.extract import (
-    CHANGELOG,
+from highwater.databases.capture_sql import CHANGELOG, RECORD_CHANGE, call_after_changes, same_key
+from highwater.databases.captures import (
     PATCH_METHODS,
-    RECORD_CHANGE,
     Names,
-    call_after_changes,
     capture_of,
     changelog_tables,
     columns_of,
-    create_objects,
-    entities_of,
+    entities_of_table,
     is_patched,
     landed_captures,
     names_of,
     record_capture,
     record_end,
     refuse_waiting,
-    same_key,
-    split_name,
 )
+from highwater.databases.capturing import create_objects
+from highwater.databases.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.project import patch_mark, set_mark
 from highwater.scaffold.add_table import Column
@@ -230,13 +226,13 @@ def patchable(name: str) -> tuple[Feed, Names, str]:
 
     Raises: UsageError when it is no table of a changelog; it says which ones there are.
     """
-    feed_name, table = split_name(name)
+    feed_name, _, table = name.partition(".")
     feed = declared_feeds().get(feed_name)
     if feed is None or feed.format != "changelog" or table not in feed.tables:
         raise UsageError(
             f"{name} is no table of a feed of the format changelog; only those can be patched: {changelog_tables()}."
         )
-    (entity,) = entities_of(feed_name, table)
+    (entity,) = entities_of_table(feed_name, table)
     return feed, names_of(feed, table), entity
 
 

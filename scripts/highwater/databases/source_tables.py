@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 
 from highwater.catalog.feeds import Feed
+from highwater.databases.capture_sql import WRITTEN_BY, texts_of
+from highwater.databases.captures import Capture, Names, capture_of, columns_of, landed_number
 from highwater.databases.database import Database, quoted
-from highwater.databases.extract import WRITTEN_BY, Capture, Names, capture_of, columns_of, landed_number, texts_of
 from highwater.runtime.errors import CheckError, UsageError
 
 # so many snapshots are looked at for one that no number is missing in
@@ -242,9 +243,9 @@ class CapturedTable(PostgresTable):
 
     def _refuse_older_capture(self) -> None:
         """Raise UsageError where triggers of an older version record JSON otherwise than an export has it."""
-        told = "select prosrc not like '%image_of%' from pg_proc where oid = to_regproc(?)"
+        question = "select prosrc not like '%image_of%' from pg_proc where oid = to_regproc(?)"
         has_json = any(is_json == "t" for _, is_json, _ in self.texts)
-        if has_json and self.database.rows(told, self.names.function) == [("t",)]:
+        if has_json and self.database.rows(question, self.names.function) == [("t",)]:
             raise UsageError(
                 f"{self.called} is captured by triggers of an older version, which record JSON in another form than it "
                 f"has; every such value would differ. Capture it anew: highwater extract {self.called}, then "
@@ -347,10 +348,10 @@ class MySqlTable(SourceTable):
         """Begin the transaction in which the rows are read; return its position, where the server tells it."""
         self.database.rollback()
         self.database.run("start transaction with consistent snapshot, read only")
-        told = dict(self.database.rows("show status like 'binlog\\_snapshot\\_%'"))
-        told = {name.lower(): value for name, value in told.items()}
-        file = told.get("binlog_snapshot_file")
-        return _before(file, told["binlog_snapshot_position"]) if file else None
+        positions = dict(self.database.rows("show status like 'binlog\\_snapshot\\_%'"))
+        positions = {name.lower(): value for name, value in positions.items()}
+        file = positions.get("binlog_snapshot_file")
+        return _before(file, positions["binlog_snapshot_position"]) if file else None
 
     def _position(self) -> str:
         """Return where the binary log ends."""
@@ -494,7 +495,7 @@ def wait_for(whom: str, are_gone) -> None:
 
     Raises: CheckError when they have been open for too long.
     """
-    began, told = time.monotonic(), False
+    began, is_said = time.monotonic(), False
     while not are_gone():
         waited = time.monotonic() - began
         if waited > SECONDS_FOR_WRITERS:
@@ -503,7 +504,7 @@ def wait_for(whom: str, are_gone) -> None:
                 "is not known; nothing was written. End it (pg_stat_activity or information_schema.innodb_trx names "
                 "it), or export again when it has ended."
             )
-        if waited > 5 and not told:
-            told = True
+        if waited > 5 and not is_said:
+            is_said = True
             print(f"waiting for {whom} to end", file=sys.stderr, flush=True)
         time.sleep(0.01 if waited < 1 else 0.2)

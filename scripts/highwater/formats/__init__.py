@@ -1,4 +1,1 @@
-"""The formats of files, and their readers: files are cut into records here. Needs no project.
-
-Imports no other room.
-"""
+"""The formats of files, and their readers: files are cut into records here. Needs no project."""

@@ -162,7 +162,7 @@ def avro_records(stream) -> Iterator[pyarrow.RecordBatch]:
     documents, problems, size, first = [], [], 0, 1
     try:
         for record in fastavro.reader(stream, handle_unicode_errors="surrogateescape"):
-            document, problem = _told(record)
+            document, problem = _document_or_problem(record)
             documents.append(document)
             problems.append(problem)
             size += len(document)
@@ -175,7 +175,7 @@ def avro_records(stream) -> Iterator[pyarrow.RecordBatch]:
         yield record_batch(range(first, first + len(documents)), documents, problems=problems)
 
 
-def _told(record: dict) -> tuple[bytes, str | None]:
+def _document_or_problem(record: dict) -> tuple[bytes, str | None]:
     """Return the document of a record, and what is wrong with it."""
     try:
         return _document(record), None

@@ -26,7 +26,7 @@ from highwater.formats import records
 from highwater.formats.avro import as_text, not_text
 from highwater.formats.documents import ENVELOPE, IS_RECORD, NAMED_TABLE
 from highwater.formats.formats import ReadOptions
-from highwater.formats.parquet import BINARY, TEXT, UNTOLD, in_lists, rows_in_a_block, unreadable_column
+from highwater.formats.parquet import BINARY, CONVERSION_ERRORS, TEXT, in_lists, rows_in_a_block, unreadable_column
 from highwater.formats.records import TableNames, UnreadableFile, record_batch
 
 DECIMAL, DATE, TIME, TIMESTAMP = (
@@ -128,22 +128,22 @@ class _Schema:
         is_record = isinstance(kind, dict) and kind["type"] == "record"
         return {each["name"]: each["type"] for each in kind["fields"]} if is_record else {}
 
-    def told(self, name: str, kind) -> dict:
+    def described(self, name: str, kind) -> dict:
         """Return what Connect's schema says of a field."""
         kind = self.found(kind)
         kind = {"type": kind} if isinstance(kind, str) else kind if isinstance(kind, dict) else {"type": "union"}
         logical = kind.get("logicalType")
         own = kind.get("connect.name") or LOGICAL.get(logical)
-        told = {"field": name, "type": kind.get("connect.type") or IN_CONNECT.get(kind["type"], "string")}
+        described = {"field": name, "type": kind.get("connect.type") or IN_CONNECT.get(kind["type"], "string")}
         if logical == "uuid":
-            return told | {"type": "string"}
+            return described | {"type": "string"}
         parameters = kind.get("connect.parameters")
         parameters = {**parameters} if isinstance(parameters, dict) else {}
         if own == DECIMAL:
             parameters.setdefault("scale", str(kind.get("scale", 0)))
             if "connect.name" not in kind:
                 parameters.setdefault("connect.decimal.precision", str(kind.get("precision", 38)))
-        return told | ({"name": own} if own else {}) | ({"parameters": parameters} if parameters else {})
+        return described | ({"name": own} if own else {}) | ({"parameters": parameters} if parameters else {})
 
     def in_json(self, kind) -> Callable:
         """Return the function that makes of a value that is not NULL what JSON has of it."""
@@ -202,7 +202,7 @@ class _Documents:
     """Makes documents of the records of one file, whose schema is one.
 
     Arguments:
-        columns: the fields of a record, by name. told: what Connect's schema says of the fields of one that is a row.
+        columns: the fields of a record, by name. fields_of: returns what Connect's schema says of the fields there.
     """
 
     def __init__(self, options: ReadOptions, columns: Iterable[str], fields_of: Callable[..., list[dict]], names):
@@ -233,7 +233,7 @@ class _Documents:
                 row = row[name]
             if row is None:
                 continue
-            text, problem = self._told(row)
+            text, problem = self._document_or_problem(row)
             lines.append(line)
             texts.append(text)
             problems.append(problem)
@@ -241,7 +241,7 @@ class _Documents:
                 tables.append(self._names.name_of(*NAMED_TABLE[self._format]({"payload": row})))
         return record_batch(lines, texts, problems=problems, tables=tables or None) if lines else None
 
-    def _told(self, row: dict) -> tuple[bytes, str | None]:
+    def _document_or_problem(self, row: dict) -> tuple[bytes, str | None]:
         """Return the document of a record, and what is wrong with it."""
         try:
             return self._before + orjson.dumps(row) + b"}", None
@@ -259,7 +259,7 @@ def _fields_of_avro(schema: _Schema) -> Callable[..., list[dict]]:
         kind = schema.top
         for name in path:
             kind = schema.fields(kind)[name]
-        return [schema.told(name, each) for name, each in schema.fields(kind).items()]
+        return [schema.described(name, each) for name, each in schema.fields(kind).items()]
 
     return fields_of
 
@@ -359,7 +359,7 @@ def parquet_documents(file, options: ReadOptions, names: TableNames | None = Non
         for column in schema:
             try:
                 _in_json(pyarrow.nulls(1, column.type))
-            except UNTOLD:
+            except CONVERSION_ERRORS:
                 raise UnreadableFile(
                     f"its column {column.name!r} has the type {column.type}, which is not read"
                 ) from None
@@ -369,7 +369,7 @@ def parquet_documents(file, options: ReadOptions, names: TableNames | None = Non
             if found := documents.batch(first, _in_json(batch.to_struct_array(), enums)):
                 yield found
             first += batch.num_rows
-    except UNTOLD as error:
+    except CONVERSION_ERRORS as error:
         where = unreadable_column(file) or "it is no sound Parquet file"
         raise UnreadableFile(f"{where}: {' '.join(str(error).split())}") from error
 
@@ -393,7 +393,7 @@ def _fields_of_parquet(opened: pyarrow.parquet.ParquetFile, enums: frozenset[str
         if not types.is_struct(kind):
             return []
         is_word = {name: ".".join((*path, name)) in enums for name in kind.names}
-        return [_told_by_arrow(each.name, pyarrow.string() if is_word[each.name] else each.type) for each in kind]
+        return [_arrow_as_connect(each.name, pyarrow.string() if is_word[each.name] else each.type) for each in kind]
 
     return fields_of
 
@@ -410,7 +410,7 @@ OF_TIME = {"s": TIME, "ms": TIME, "us": MICRO_TIME, "ns": NANO_TIME}
 OF_TIMESTAMP = {"s": TIMESTAMP, "ms": TIMESTAMP, "us": MICROS, "ns": NANOS}
 
 
-def _told_by_arrow(field: str, kind: pyarrow.DataType) -> dict:
+def _arrow_as_connect(field: str, kind: pyarrow.DataType) -> dict:
     """Return what Connect's schema would say of a column, by its type."""
     if types.is_dictionary(kind):
         kind = kind.value_type
@@ -466,8 +466,8 @@ def _in_json(column: pyarrow.Array, enums: frozenset[str] = frozenset(), path: s
     raise TypeError(f"{kind} is not read")
 
 
-def _each(column: pyarrow.Array, told: Callable) -> list:
-    return [None if value is None else told(value) for value in column.to_pylist()]
+def _each(column: pyarrow.Array, as_json: Callable) -> list:
+    return [None if value is None else as_json(value) for value in column.to_pylist()]
 
 
 def _maps(column: pyarrow.MapArray, enums: frozenset[str], path: str) -> list:

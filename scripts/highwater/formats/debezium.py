@@ -292,9 +292,9 @@ def _envelope_of_event(event: dict) -> dict:
         images = inside
     operation, source = attributes[f"{EXTENSION}op"], {}
     for name, value in attributes.items():
-        told = name.removeprefix(EXTENSION)
-        if name.startswith(EXTENSION) and told != "op" and told not in OF_TRANSACTION:
-            source[BY_ATTRIBUTE.get(told, told)] = value
+        attribute = name.removeprefix(EXTENSION)
+        if name.startswith(EXTENSION) and attribute != "op" and attribute not in OF_TRANSACTION:
+            source[BY_ATTRIBUTE.get(attribute, attribute)] = value
     if not isinstance(images, dict) or not images.keys() & {*IMAGES}:  # flattened before it became an event
         images = {"before" if operation == "d" else "after": images}
     if isinstance(images.get("after") or images.get("before"), str):
@@ -339,8 +339,8 @@ def _prefix_of(document: dict) -> str | None:
 def _with_usual_prefix(document: dict) -> dict:
     prefix, row = _prefix_of(document), {}
     for name, value in document.items():
-        told = name.removeprefix(prefix)
-        is_told = name.startswith(prefix) and (told in METADATA or told.removeprefix("source_") in METADATA)
-        row[f"__{told}" if is_told else name] = value
+        bare = name.removeprefix(prefix)
+        is_metadata = name.startswith(prefix) and (bare in METADATA or bare.removeprefix("source_") in METADATA)
+        row[f"__{bare}" if is_metadata else name] = value
     turn = _turn_of(row)
     return turn(row) if turn else row

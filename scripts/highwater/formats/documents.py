@@ -471,5 +471,5 @@ def with_tables(batch: pyarrow.RecordBatch, format: str, names: TableNames) -> p
     """Return the batch with the table that each record names, which are JSON documents; NULL where it names none."""
     tables = [names.name_of(*NAMED_TABLE[format](what_is_said(text))) for text in batch.column("record").to_pylist()]
     columns = {name: batch.column(name) for name in RECORDS.names}
-    told = {"fields": columns["fields"], "problems": columns["problem"], "tables": tables}
-    return record_batch(columns["source_line"], columns["record"], **told)
+    others = {"fields": columns["fields"], "problems": columns["problem"], "tables": tables}
+    return record_batch(columns["source_line"], columns["record"], **others)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES, TABLE_IN_RECORDS = LAYOUTS = ("folders", "files", "records")
+TABLE_IN_FOLDERS, TABLE_IN_FILE_NAMES, TABLE_IN_RECORDS = ("folders", "files", "records")
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ SORT_KEYS = ("oracle_sort_keys", "mysql_sort_keys", "postgresql_sort_keys", "sql
 
 CONNECTORS = ("postgresql", "mysql", "mariadb", "oracle", "sqlserver")
 CONNECTORS += ("db2", "informix", "mongodb", "spanner", "yugabytedb")
+# whose records and positions are those of another one
+READ_AS = {"mariadb": "mysql"}
 
 # the values of settings that are words
 CHOICES = {

@@ -17,7 +17,7 @@ from highwater.formats import records
 from highwater.formats.avro import Time, Timestamp
 from highwater.formats.records import UnreadableFile, record_batch
 
-UNTOLD = (pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError)
+CONVERSION_ERRORS = (pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError)
 TEXT = (types.is_string, types.is_large_string, types.is_string_view)
 BINARY = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
 MICROS = {"s": 10**6, "ms": 10**3, "us": 1}
@@ -48,7 +48,7 @@ def parquet_rows(file, columns: list[str] | None = None) -> Iterator[pyarrow.Rec
         for batch in opened.iter_batches(batch_size=rows_in_a_block(opened.metadata), use_threads=False):
             yield _with_texts(batch, first)
             first += batch.num_rows
-    except UNTOLD as error:
+    except CONVERSION_ERRORS as error:
         where = unreadable_column(file) or "it is no sound Parquet file"
         raise UnreadableFile(f"{where}: {' '.join(str(error).split())}") from error
 
@@ -57,13 +57,13 @@ def unreadable_column(file) -> str | None:
     """Return words for the one column that keeps a file from being read; None where it is the file."""
     try:
         opened = pyarrow.parquet.ParquetFile(file)
-    except UNTOLD:
+    except CONVERSION_ERRORS:
         return None
     for column in opened.schema_arrow:
         try:
             for _ in opened.iter_batches(columns=[column.name], use_threads=False):
                 pass
-        except UNTOLD:
+        except CONVERSION_ERRORS:
             return f"its column {column.name!r} ({column.type}) cannot be read"
     return None
 
@@ -72,7 +72,7 @@ def _check_types(schema: pyarrow.Schema) -> None:
     for column in schema:
         try:
             _texts(pyarrow.nulls(1, column.type))
-        except UNTOLD:
+        except CONVERSION_ERRORS:
             raise UnreadableFile(f"its column {column.name!r} has the type {column.type}, which is not read") from None
 
 
@@ -84,7 +84,7 @@ def rows_in_a_block(metadata) -> int:
 
 def _with_texts(batch: pyarrow.RecordBatch, first: int) -> pyarrow.RecordBatch:
     names, problems = batch.schema.names, {}
-    texts = [_told(*column, problems) for column in zip(names, batch.columns, strict=True)]
+    texts = [_texts_or_problems(*column, problems) for column in zip(names, batch.columns, strict=True)]
     rows = zip(*(column.to_pylist() for column in texts), strict=True)
     by_row = numpy.arange(batch.num_rows * len(names)).reshape(len(names), -1).T.ravel()
     fields = pyarrow.MapArray.from_arrays(
@@ -92,25 +92,25 @@ def _with_texts(batch: pyarrow.RecordBatch, first: int) -> pyarrow.RecordBatch:
         pyarrow.array(names * batch.num_rows, pyarrow.string()),
         pyarrow.concat_arrays(texts).take(pyarrow.array(by_row)),
     )
-    told = None
+    of_rows = None
     if problems:
-        told = [problems.get(row) for row in range(batch.num_rows)]
-        fields = compute.if_else(pyarrow.array(told).is_null(), fields, None)
+        of_rows = [problems.get(row) for row in range(batch.num_rows)]
+        fields = compute.if_else(pyarrow.array(of_rows).is_null(), fields, None)
     documents = [orjson.dumps(dict(zip(names, row, strict=True))) for row in rows]
-    return record_batch(range(first, first + batch.num_rows), documents, fields=fields, problems=told)
+    return record_batch(range(first, first + batch.num_rows), documents, fields=fields, problems=of_rows)
 
 
-def _told(name: str, column: pyarrow.Array, problems: dict[int, str]) -> pyarrow.Array:
+def _texts_or_problems(name: str, column: pyarrow.Array, problems: dict[int, str]) -> pyarrow.Array:
     """Return the texts of a column; a row whose value has none gets its problem, and NULL."""
     try:
         return _texts(column)
-    except UNTOLD:
+    except CONVERSION_ERRORS:
         pass
     texts = []
     for row in range(len(column)):
         try:
             texts.append(_texts(column.slice(row, 1))[0].as_py())
-        except UNTOLD as error:
+        except CONVERSION_ERRORS as error:
             texts.append(None)
             problems.setdefault(row, _problem(name, column.slice(row, 1), error))
     return pyarrow.array(texts, pyarrow.string())
@@ -122,7 +122,7 @@ def _problem(name: str, value: pyarrow.Array, error: Exception) -> str:
         value.cast(pyarrow.large_binary())[0].as_py().decode()
     except UnicodeDecodeError as found:
         return f"not_utf8: {where}: byte {found.start + 1} is 0x{found.object[found.start]:02x}, no character of UTF-8"
-    except UNTOLD:
+    except CONVERSION_ERRORS:
         pass
     return f"malformed_record: {where}: {' '.join(str(error).split())}"
 

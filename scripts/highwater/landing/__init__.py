@@ -1,4 +1,1 @@
-"""From the landing folder into raw: what was delivered, what of it is new, and the newest landing of each feed.
-
-Imports: runtime, formats, catalog, spark.
-"""
+"""From the landing folder into raw: what was delivered, what of it is new, and the newest landing of each feed."""

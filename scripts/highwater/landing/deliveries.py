@@ -109,10 +109,10 @@ def left_in_words(feed: Feed, left: dict[str, str]) -> str:
     Arguments:
         left: their names, and what each is in words.
     """
-    told = [f"{printable(name)} ({words})" for name, words in left.items()]
+    in_words = [f"{printable(name)} ({words})" for name, words in left.items()]
     what = "1 file is" if len(left) == 1 else f"{len(left):,} files are"
     return (
-        f"{feed.name}: {what} left alone by name: {named(told)}. "
+        f"{feed.name}: {what} left alone by name: {named(in_words)}. "
         "What is whole lands under its own name; what nothing writes any more, deliver again"
     )
 

@@ -97,8 +97,8 @@ def landed_before_whole(feed: Feed, found: list[tuple[str, str]]) -> list[tuple[
     """
     note = read_state(_note_of(feed.name))
     before, epochs = note.get("begun", []), json.dumps(feed.settings.get("epochs") or [], default=str)
-    told = dict.fromkeys((file, name) for file, name in [*before, *found])
-    begun = [[file, name] for file, name in told if json.dumps(sql_text(name)[1:-1])[1:-1] not in epochs]
+    known = dict.fromkeys((file, name) for file, name in [*before, *found])
+    begun = [[file, name] for file, name in known if json.dumps(sql_text(name)[1:-1])[1:-1] not in epochs]
     if begun != before:
         _write_note(feed, note | {"begun": begun})
     return [(file, name) for file, name in begun]

@@ -1,5 +1,6 @@
 """What lies in a folder: the files to be read, and by name what cannot be."""
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import PurePosixPath
 
 from pyarrow import fs
+
+from highwater.formats.records import BLOCK_BYTES
 
 NO_TIME = datetime.fromtimestamp(0, timezone.utc)
 KINDS = {
@@ -67,6 +70,28 @@ def filesystem(root: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), os.path.abspath(root)
 
 
+def digest_of(root: str, path: str, size: int | None = None) -> str:
+    """Return the SHA-256 of a file as it is now, or of its first bytes.
+
+    Arguments:
+        root: the folder or URI that it is in. path: where to open it. size: how many bytes; None: all.
+    """
+    (system, _), digest, left = filesystem(root), hashlib.sha256(), size
+    with system.open_input_stream(path, compression=None) as opened:
+        while left != 0 and (block := opened.read(BLOCK_BYTES if left is None else min(left, BLOCK_BYTES))):
+            digest.update(block)
+            left = None if left is None else left - len(block)
+    return digest.hexdigest()
+
+
+def digest_if_readable(root: str, path: str, size: int | None = None) -> str | None:
+    """Return what `digest_of` does; None where the file cannot be read, which is told where it is landed."""
+    try:
+        return digest_of(root, path, size)
+    except OSError:
+        return None
+
+
 def is_missing(root: str) -> bool:
     """Return whether a folder is not there; of a URI, where folders are no more than beginnings of names, never."""
     return "://" not in root and not os.path.isdir(root)
@@ -102,7 +127,7 @@ def folders_in(root: str, folder: str) -> list[str]:
 
 def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
     system, path = filesystem(root)
-    folder, told = "/".join((path, *folders)), set()
+    folder, seen = "/".join((path, *folders)), set()
     for info in system.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
         below = PurePosixPath(info.path).relative_to(folder)
         if info.type == fs.FileType.File:
@@ -110,8 +135,8 @@ def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
             place = next((place for place, words in enumerate(why) if words is not None), None)
             if place is None:
                 yield Found(info.path, below, info.size, info.mtime or NO_TIME)
-            elif why[place] and (left := PurePosixPath(*below.parts[: place + 1])) not in told:
-                told.add(left)
+            elif why[place] and (left := PurePosixPath(*below.parts[: place + 1])) not in seen:
+                seen.add(left)
                 yield Found(f"{folder}/{left}", left, left=why[place])
 
 

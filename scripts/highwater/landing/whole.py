@@ -3,17 +3,15 @@
 A file that ends within a line was cut, where its producer ends every line.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from pyarrow import fs
 
-from highwater.formats import records
 from highwater.formats.compression import HEAD_BYTES, is_packed, looks_foreign
 from highwater.formats.formats import FORMATS
-from highwater.landing.listing import DeliveredFile, filesystem
+from highwater.landing.listing import DeliveredFile, digest_if_readable, filesystem
 
 OPENED_AT_ONCE = 16
 # where what a tool adds to a name may begin
@@ -64,17 +62,5 @@ def begun_before(
         folder, _, last = name.rpartition("/")
         for end in {found.start() for found in PLACES.finditer(last)}:
             file = by_name.get(f"{folder}/{last[:end]}")
-            if file and 0 < size < file.size and _digest_of_beginning(root, file.path, size) == digest:
+            if file and 0 < size < file.size and digest_if_readable(root, file.path, size) == digest:
                 yield file, name
-
-
-def _digest_of_beginning(root: str, path: str, size: int) -> str | None:
-    (system, _), digest = filesystem(root), hashlib.sha256()
-    try:
-        with system.open_input_stream(path, compression=None) as opened:
-            while size and (block := opened.read(min(size, records.BLOCK_BYTES))):
-                digest.update(block)
-                size -= len(block)
-    except OSError:  # told where it is read
-        return None
-    return digest.hexdigest()

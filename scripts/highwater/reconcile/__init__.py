@@ -1,4 +1,1 @@
-"""Comparing tables with their sources, and what repairs them.
-
-Imports: runtime, formats, catalog, spark, landing, databases, upkeep, status.
-"""
+"""Comparing tables with their sources, and what repairs them."""

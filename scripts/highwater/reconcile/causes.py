@@ -128,7 +128,7 @@ def _in_log(spark, plan: Plan, settled: Settlement, has_all_rows: bool) -> list[
         return []
     row = _last_changes(spark, plan)
     why = "; row-version extraction sees no deletes" if _sees_no_deletes(spark, plan) else ""
-    told = [
+    measured = [
         ("delete not applied", row.not_deleted, extra, "are deleted by their last change in the log"),
         ("delete not delivered", row.never_deleted, extra, f"have no delete in the log{why}"),
         ("change not applied", row.not_applied, missing, "have a change in the log that is not in the table"),
@@ -136,7 +136,7 @@ def _in_log(spark, plan: Plan, settled: Settlement, has_all_rows: bool) -> list[
         ("change not delivered", row.never_delivered, missing, "have no change in the log"),
     ]
     return [
-        Cause(name, None, rows, of, evidence) for name, rows, of, evidence in told if of and rows and rows >= of / 2
+        Cause(name, None, rows, of, evidence) for name, rows, of, evidence in measured if of and rows and rows >= of / 2
     ]
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from highwater.catalog.entities import declared_columns
 from highwater.catalog.feeds import Feed, declared_feeds, sql_text
-from highwater.landing import landing
+from highwater.landing import declared_exports, feed_folders, new_files
 from highwater.landing.deliveries import odd_in_words, skipping
+from highwater.landing.listing import digest_of
 from highwater.reconcile.plan import Plan
 from highwater.reconcile.results import RUN
 from highwater.runtime.errors import UsageError
@@ -114,7 +115,7 @@ def _overwritten(plan: Plan, newest) -> list[str]:
     feed = declared_feeds().get(plan.feed)
     if feed is None or "://" in feed.root:
         return []
-    told = []
+    changed = []
     for part in newest.parts:
         path = Path(feed.root, part.source_file)
         with suppress(OSError):
@@ -126,10 +127,10 @@ def _overwritten(plan: Plan, newest) -> list[str]:
             if (
                 is_as_landed
                 and there.st_ctime_ns // 1000 > _micros(part.landed_at)
-                and landing.hash_of(feed, str(path)) != part.file_hash
+                and digest_of(feed.root, str(path)) != part.file_hash
             ):
-                told.append(landing.changed_file(feed, part.source_file))
-    return told
+                changed.append(new_files.changed_file(feed, part.source_file))
+    return changed
 
 
 def _micros(moment: datetime) -> int:
@@ -140,11 +141,11 @@ def _micros(moment: datetime) -> int:
 def _heads(spark, plan: Plan, parts: list) -> dict[str, list[str]]:
     """Return the names of the columns of each file; of those that landed without them, as a record has them."""
     heads = {part.source_file: json.loads(part.columns) for part in parts if part.columns}
-    untold = [part.source_file for part in parts if not part.columns]
-    if untold:
+    unknown = [part.source_file for part in parts if not part.columns]
+    if unknown:
         rows = spark.sql(
             f"select source_file, any_value(map_keys(fields)) as names from {plan.raw} where entry = 'record' "
-            f"and fields is not null and source_file in ({', '.join(map(sql_text, untold))}) group by source_file"
+            f"and fields is not null and source_file in ({', '.join(map(sql_text, unknown))}) group by source_file"
         ).collect()
         heads |= {row.source_file: row.names for row in rows}
     return heads
@@ -168,9 +169,9 @@ def _columns_that_differ(plan: Plan, heads: dict[str, list[str]]) -> tuple[list[
         return [words], []
     more = sorted({name for names in heads.values() for name in names} - known)
     beside = {field.casefold(): field for field in known}
-    told = [f"{name} (beside {beside[name.casefold()]})" if name.casefold() in beside else name for name in more]
-    words = f"the export has columns that {plan.table} has not, and they are compared with nothing: {', '.join(told)}"
-    return [], [words] if told else []
+    shown = [f"{name} (beside {beside[name.casefold()]})" if name.casefold() in beside else name for name in more]
+    words = f"the export has columns that {plan.table} has not, and they are compared with nothing: {', '.join(shown)}"
+    return [], [words] if shown else []
 
 
 def _parts_left_out(spark, plan: Plan, newest) -> list[str]:
@@ -222,9 +223,9 @@ def exports_that_wait(plan: Plan, listing: Callable) -> list[str]:
         beside = _exports_astray(plan, feed)
     except (UsageError, OSError) as error:
         return [f"what lies in the folder of {feed.name} cannot be listed, so a newer export may wait there: {error}"]
-    changed = [landing.changed_file(feed, file.source_file) for file in _of_table(plan, waiting.changed)]
+    changed = [new_files.changed_file(feed, file.source_file) for file in _of_table(plan, waiting.changed)]
     corrected = [
-        f"{landing.correction(file, entry)}; run: highwater build"
+        f"{declared_exports.correction(file, entry)}; run: highwater build"
         for file, entry in waiting.corrected
         if file.table == plan.source_table
     ]
@@ -251,18 +252,18 @@ def _exports_astray(plan: Plan, feed: Feed) -> list[str]:
 
     astray = [
         (feed.name, name)
-        for name, is_folder in landing.entries_in(feed, feed.root, feed.name)
+        for name, is_folder in feed_folders.entries_in(feed, feed.root, feed.name)
         if name not in map(feed.source_table, feed.tables)
         and may_be_of_table(name, is_folder)
-        and (not is_folder or landing.holds_files(feed, feed.root, feed.name, name))
+        and (not is_folder or feed_folders.holds_files(feed, feed.root, feed.name, name))
     ]
     astray += [
         (name,)
-        for name, is_folder in landing.entries_in(feed, feed.root, "")
+        for name, is_folder in feed_folders.entries_in(feed, feed.root, "")
         if (_letters(name) in (own, _letters(feed.name)) if is_folder else own in _letters(name))
-        and (not is_folder or (name not in declared_feeds() and landing.holds_files(feed, feed.root, name)))
+        and (not is_folder or (name not in declared_feeds() and feed_folders.holds_files(feed, feed.root, name)))
     ]
-    if landing_root() != feed.root and landing.holds_files(feed, landing_root(), feed.name):
+    if landing_root() != feed.root and feed_folders.holds_files(feed, landing_root(), feed.name):
         astray.append((landing_root(), feed.name))
     return [
         f"{printable('/'.join(path))} lies where exports of {plan.table} are not read, and may be a newer one; move "

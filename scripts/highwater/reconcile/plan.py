@@ -87,10 +87,10 @@ class Plan:
     export_bucket: str
 
     @classmethod
-    def of(cls, told: dict) -> "Plan":
+    def of(cls, values: dict) -> "Plan":
         """Return the plan that the macro has told as JSON."""
-        columns = {name: tuple(Column(**each) for each in told[name] or ()) for name in ("columns", "columns_of_log")}
-        return cls(**told | columns)
+        columns = {name: tuple(Column(**each) for each in values[name] or ()) for name in ("columns", "columns_of_log")}
+        return cls(**values | columns)
 
     @property
     def rules(self) -> dict:
@@ -179,9 +179,9 @@ def plans(tables) -> list[Plan | Unplanned]:
 
     Raises: CheckError when dbt fails.
     """
-    told, why = _ask_dbt(tables)
-    if told is not None:
-        return [Plan.of(each) for each in told]
+    answers, why = _ask_dbt(tables)
+    if answers is not None:
+        return [Plan.of(each) for each in answers]
     if len(tables) == 1:
         return [Unplanned(tables[0], why)]
     # one of them has an error: find out which
@@ -193,12 +193,12 @@ def _ask_dbt(tables) -> tuple[list[dict] | None, str]:
     """Return what the macro tells; None: it cannot, and why."""
     from dbt.cli.main import dbtRunner
 
-    told, errors = [], []
+    answers, errors = [], []
 
     def listen(event):
         words = str(getattr(event.data, "msg", ""))
         if words.startswith(PLAN):
-            told.extend(json.loads(words.removeprefix(PLAN)))
+            answers.extend(json.loads(words.removeprefix(PLAN)))
         if event.info.name == "RunningOperationCaughtError":
             errors.append(" ".join(str(event.data.exc).split()).removeprefix("Runtime Error "))
 
@@ -207,7 +207,7 @@ def _ask_dbt(tables) -> tuple[list[dict] | None, str]:
     result = dbtRunner(callbacks=[listen]).invoke([*arguments, "--quiet", "--log-level", "none"])
     if result.exception:
         raise CheckError(" ".join(str(result.exception).split()))
-    return (told, "") if result.success else (None, _why_in(" ".join(errors)))
+    return (answers, "") if result.success else (None, _why_in(" ".join(errors)))
 
 
 def _why_in(errors: str) -> str:

@@ -7,7 +7,7 @@ from highwater.catalog.entities import logged_tables, publish_groups
 from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.catalog.pending import log_went_back, newest_batch_shown
 from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
-from highwater.landing import landing
+from highwater.landing import new_files
 from highwater.reconcile.plan import Plan
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import printable
@@ -311,7 +311,7 @@ def _behind(plan: Plan, applied: str | None, end: str, waiting: list[str]) -> La
 
 def files_that_wait(plan: Plan, listing: Callable) -> tuple[list[str], list[str]]:
     """Return what is said of files with changes of a table that have not landed, and of those that changed since."""
-    told, changed = [], []
+    problems, changed = [], []
     for name, source in dict(logged_tables()).get(plan.table, []) if plan.log else []:
         feed = declared_feeds().get(name)
         if feed is None or not FORMATS[feed.format].is_delivered:
@@ -319,20 +319,20 @@ def files_that_wait(plan: Plan, listing: Callable) -> tuple[list[str], list[str]
         try:
             found = listing(name)
         except (UsageError, OSError) as error:
-            told.append(f"what lies in the folder of {name} cannot be listed, so changes may wait there: {error}")
+            problems.append(f"what lies in the folder of {name} cannot be listed, so changes may wait there: {error}")
             continue
         # where records tell their table, any file may hold one of this
         new = [file.source_file for file in found.new if file.table in (None, source)]
         changed += [
-            landing.changed_file(feed, file.source_file) for file in found.changed if file.table in (None, source)
+            new_files.changed_file(feed, file.source_file) for file in found.changed if file.table in (None, source)
         ]
         if new:
             more = f" and {len(new) - 1:,} more" if len(new) > 1 else ""
-            told.append(
+            problems.append(
                 f"{printable(new[0])}{more} with changes lies in the landing folder and has not landed; "
                 "run: highwater build"
             )
-    return told, changed
+    return problems, changed
 
 
 def records_that_wait(spark, plan: Plan) -> int:

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import declared_feeds
 from highwater.catalog.models import models
-from highwater.landing import landing
+from highwater.landing import new_files
 from highwater.reconcile.against_log import AgainstLog, compare_with_log
 from highwater.reconcile.explain import Explanation, explain
 from highwater.reconcile.export import Doubts, flaws_of_records, rows_that_cannot_be_read, unreadable_in_words
@@ -99,7 +99,7 @@ def _of_table(table: str, planned: list[Plan | Unplanned]) -> list[Plan | Unplan
 
 def _listing(spark):
     """Return what tells what waits in the folder of a feed, each feed once."""
-    return cache(lambda name: landing.what_waits(spark, declared_feeds()[name]))
+    return cache(lambda name: new_files.what_waits(spark, declared_feeds()[name]))
 
 
 def _compare_or_say_why(spark, plan: Plan | Unplanned, request: Request) -> Comparison:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from highwater.catalog.entities import declared_columns, logged_tables
 from highwater.catalog.feeds import declared_feeds
+from highwater.databases.captures import names_of
 from highwater.databases.database import quoted as quoted_in_postgres
 from highwater.databases.database import text_in_postgres
-from highwater.databases.extract import names_of
 from highwater.reconcile.export import Doubts
 from highwater.reconcile.measure import DIFFERENCES
 from highwater.reconcile.plan import Plan

@@ -1,4 +1,1 @@
-"""What every command stands on: its errors and how it ends, what is printed, the project, its package, the lake, Java.
-
-Imports no other room.
-"""
+"""What every command stands on: errors and how it ends, what is printed, the project, its package, the lake, Java."""

@@ -138,11 +138,11 @@ def reason(said: str) -> str:
         for line in lines
         if MESSAGE.match(line) or CAUSE.match(line)
     ]
-    told = [
+    reasons = [
         cause for cause in causes if "Traceback (most" not in cause and "An error occurred while calling" not in cause
     ]
-    told = told or [line for line in lines if line.strip()] or ["no reason was given"]
-    return _short(CLASSES.sub("", told[-1], count=1))
+    reasons = reasons or [line for line in lines if line.strip()] or ["no reason was given"]
+    return _short(CLASSES.sub("", reasons[-1], count=1))
 
 
 def _short(words: str) -> str:
@@ -282,8 +282,8 @@ def keep_the_terminal_clean() -> None:
     logging.raiseExceptions = False
     handler = _ToTheLog(logging.WARNING)
     logging.getLogger().addHandler(handler)
-    threading.excepthook = lambda told: write_down(
-        "a thread failed", "".join(traceback.format_exception(told.exc_value))
+    threading.excepthook = lambda failure: write_down(
+        "a thread failed", "".join(traceback.format_exception(failure.exc_value))
     )
     # of PySpark, when Java has ended
     socketserver.BaseServer.handle_error = lambda *_: write_down("a server failed", traceback.format_exc())

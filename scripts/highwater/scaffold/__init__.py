@@ -1,4 +1,1 @@
-"""What writes a project, its feeds and its tables, and checks what was written.
-
-Imports: runtime, formats, catalog, spark, landing.
-"""
+"""What writes a project, its feeds and its tables, and checks what was written."""

@@ -10,7 +10,7 @@ from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.names import declaring, name_inside
 from highwater.formats.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS
 from highwater.formats.records import UnreadableFile
-from highwater.landing.landing import delivered_files, undeclared_folders
+from highwater.landing.feed_folders import delivered_files, undeclared_folders
 from highwater.landing.listing import filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import in_shell, printable
@@ -46,16 +46,16 @@ def found_for(
     if given_feed(name, format, settings, {}).layout != TABLE_IN_FOLDERS and '"' not in called:
         called = called.lower()
     feed = given_feed(name, format, settings, {inside: called}, {inside: shards} if shards else None)
-    found, doubts, told = found_in_files(feed, called)
+    found, doubts, evidence = found_in_files(feed, called)
     if key or without_key:
-        return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), doubts, told
+        return FoundColumns(found.columns, chosen_key(key, found.columns) if key else []), doubts, evidence
     if not found.key:
         raise UsageError(
             f"the records of {printable(called)} do not tell its key; say which columns identify a row with "
             "--key NAME,… or that none do with --without-key. "
             f"It has: {printable(', '.join(column.field for column in found.columns))}."
         )
-    return found, doubts, told
+    return found, doubts, evidence
 
 
 def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]) -> Iterator[Addition]:
@@ -86,14 +86,14 @@ def add_delivered_tables(feed: str, format: str | None, settings: dict[str, str]
             found, doubts, _ = found_in_files(given_feed(feed, format, settings, {name_inside(called): called}), called)
             columns = len(found.columns)
             if not found.key:
-                told = [declaring(feed, called), *map(in_shell, options_of_new(feed, format, settings))]
-                yield Addition(name, columns, [], refused=True, command=" ".join(told))
+                options = [declaring(feed, called), *map(in_shell, options_of_new(feed, format, settings))]
+                yield Addition(name, columns, [], refused=True, command=" ".join(options))
                 continue
             source_table = None if name_inside(called) == called else called
             format_of_new = None if declared else format
             written = add_table(name, format=format_of_new, settings=settings, source_table=source_table, found=found)
-            told = {"key_from": "as the records tell", "units_from": "as the schema of the records tells"}
-            yield Addition(name, columns, found.key, written, found=found, doubts=doubts, **told)
+            origins = {"key_from": "as the records tell", "units_from": "as the schema of the records tells"}
+            yield Addition(name, columns, found.key, written, found=found, doubts=doubts, **origins)
         except UsageError as error:
             yield Addition(name, columns, [], notes=[f"not added: {error}"], refused=True)
 

@@ -21,15 +21,15 @@ from highwater.scaffold.decisions import Addition, Doubt
 TELLS = {"mariadb": "mysql", **{name: name for name in DIALECTS}, **{f"{name}_sort_keys": name for name in DIALECTS}}
 
 
-def dialect_of(feed: str, format: str | None, settings: dict[str, str], told: str | None) -> str:
+def dialect_of(feed: str, format: str | None, settings: dict[str, str], chosen: str | None) -> str:
     """Return which database wrote the DDL of a feed.
 
     Arguments:
-        format, settings: of a feed that is not declared yet. told: what the user says; None: nothing.
+        format, settings: of a feed that is not declared yet. chosen: what the user says; None: nothing.
     Raises: UsageError when neither the user nor the feed says it.
     """
-    if told:
-        return told
+    if chosen:
+        return chosen
     declared = declared_feeds().get(feed)
     given = declared.settings if declared else settings
     for name in ("connector", "order", "dialect"):
@@ -133,10 +133,10 @@ def _names_of(table: DdlTable) -> tuple[str, ...]:
 def _command(name: str, called: str, given: _Given) -> str:
     """Return the command that adds one table of the file; `called` is what raw calls it."""
     feed, _, inside = name.partition(".")
-    told = [] if called == inside else ["--source-table", called]
-    told += ["--ddl", str(given.ddl)] + (["--dialect", given.dialect] if given.dialect else [])
-    told += options_of_new(feed, given.format, given.settings)
-    return f"highwater add-table {name} {' '.join(map(in_shell, told))}"
+    options = [] if called == inside else ["--source-table", called]
+    options += ["--ddl", str(given.ddl)] + (["--dialect", given.dialect] if given.dialect else [])
+    options += options_of_new(feed, given.format, given.settings)
+    return f"highwater add-table {name} {' '.join(map(in_shell, options))}"
 
 
 def options_of_new(feed: str, format: str | None, settings: dict[str, str]) -> list[str]:

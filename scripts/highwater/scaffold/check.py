@@ -1,11 +1,9 @@
 """Check what the project declares, as a compiler would: without Spark, against the newest files that are delivered."""
 
-import contextlib
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+<<<<<<< HEAD
 import yaml
 
 from highwater.catalog import as_built
@@ -28,94 +26,32 @@ from highwater.landing.deliveries import (
 from highwater.landing.file_names import is_whole_beside
 from highwater.landing.landing import Delivered, has_all_landed, look, undeclared_folders, waiting_files
 from highwater.landing.listing import is_missing
+=======
+from highwater.catalog.entities import known_table, logged_tables, publish_groups
+from highwater.catalog.feeds import FORMATS, Feed, declared_feeds
+from highwater.catalog.models import models, value_returned_in
+from highwater.catalog.yaml_files import described_models
+from highwater.landing.feed_folders import Delivered, look
+from highwater.landing.new_files import has_all_landed
+>>>>>>> rules
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import package
-from highwater.runtime.printable import counted, did_you_mean, in_shell, printable
+from highwater.runtime.printable import did_you_mean
 from highwater.scaffold.add_table import list_of_tables
-from highwater.scaffold.fits import TOO_NARROW, holds, misfit
-from highwater.scaffold.found_columns import RECORDS_AT_MOST, Told, told_of_tables, type_in
-from highwater.scaffold.misspelt import layers_in, misspelt_in_source, misspelt_in_table, tests_of
-from highwater.scaffold.periods import lacks_own_column, periods_of
+from highwater.scaffold.check_feeds import check_feed, check_folder
+from highwater.scaffold.check_tables import check_table
+from highwater.scaffold.checked import Checked, Finding, Project
+from highwater.scaffold.found_columns import RECORDS_AT_MOST, Observed, observed_of_tables
 
+<<<<<<< HEAD
 # the tables of which something is said
 THESE = "{these}"
 MOST_TOLD, LONGEST_EXAMPLE = 5, 60
 DEFAULTS = {"form": "envelope"}
+=======
+>>>>>>> rules
 # so that it takes about a second, however many tables there are
 RECORDS_OF_ALL, RECORDS_AT_LEAST, LOOKED_AT_MOST = 10_000, 20, 40_000
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that is wrong, or may be.
-
-    Attributes:
-        path: the file to edit, or the delivered one. line: in it, from 1. problem: what is wrong and what to do, in one
-            sentence or two.
-        is_error: the table cannot be right as it is declared; otherwise somebody should look.
-    """
-
-    path: Path | str
-    line: int
-    problem: str
-    is_error: bool = True
-
-    def __str__(self) -> str:
-        said = f"{self.path}:{self.line}: {'' if self.is_error else 'warning: '}{self.problem}"
-        return printable(said)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """What a table was compared with.
-
-    Attributes:
-        entity: the table. records: how many were read of it. files: in which. nothing: why none were; None: some were.
-    """
-
-    entity: str
-    records: int
-    files: set[str]
-    nothing: str | None = None
-
-
-@dataclass
-class Checked:
-    """What a check has found.
-
-    Attributes:
-        findings: in the order of the tables. compared: what each table was compared with, feed by feed.
-        waiting: the feeds whose files are not those of their last landing.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    compared: list[Compared] = field(default_factory=list)
-    waiting: list[Feed] = field(default_factory=list)
-
-    @property
-    def outcome(self) -> str:
-        """What it comes to, in a sentence."""
-        if self.findings:
-            return f"{counted(len(self.findings), 'warning')}."
-        nothing = "" if any(not each.nothing for each in self.compared) else " in themselves"
-        return f"Nothing is wrong with the declarations{nothing}."
-
-    def compared_with(self) -> list[str]:
-        """Return what the declarations were compared with, in words, a line each."""
-        some = [each for each in self.compared if not each.nothing]
-        lines, reasons = [], {}
-        if some:
-            tables = sorted({each.entity for each in some})
-            records, files = sum(each.records for each in some), set().union(*(each.files for each in some))
-            newest = f"{counted(records, 'record')} of {counted(len(files), 'file')}, the newest"
-            lines.append(f"Compared {first_of(tables)} with {newest}.")
-        for each in self.compared:
-            if each.nothing:
-                reasons.setdefault(each.nothing, []).append(each.entity)
-        for reason, tables in reasons.items():
-            it, read = ("it", "declaration was") if len(tables) == 1 else ("them", "declarations were")
-            lines.append(f"Of {first_of(tables)} only the {read} read: {reason.replace(THESE, it)}.")
-        return lines
 
 
 def check(*chosen: str) -> Checked:
@@ -132,16 +68,16 @@ def check(*chosen: str) -> Checked:
     tests = {path.stem for path in (package() / "tests/generic").glob("*.sql")}
     tables, findings, of_check = logged_tables(), [], set()
     checked = [(entity, sources) for entity, sources in tables if not chosen or entity in chosen]
-    told = _told([source for _, sources in checked for source in sources], feeds)
-    project = _Project(feeds, told, [entity for entity, _ in tables], written, written - described, tests)
+    observed = _observed([source for _, sources in checked for source in sources], feeds)
+    project = Project(feeds, observed, [entity for entity, _ in tables], written, written - described, tests)
     for entity, sources in checked:
-        findings += _check_table(entity, sources, project, found.compared)
+        findings += check_table(entity, sources, project, found.compared)
         of_check |= {feed for feed, _ in sources if feed in feeds}
     of_tables = [feed for name, feed in feeds.items() if not chosen or name in of_check]
     lying = {feed.name: _lying(feed) for feed in of_tables}
     for feed in of_tables:
-        findings += _check_feed(feed, project, not chosen, lying[feed.name])
-    findings += _check_folder(of_tables)
+        findings += check_feed(feed, project, not chosen, lying[feed.name])
+    findings += check_folder(of_tables)
     if not chosen:
         findings += [*_check_groups(project), *_check_list_of_logs()]
     found.findings = [*{(str(each)): each for each in findings}.values()]
@@ -157,36 +93,16 @@ def _lying(feed: Feed) -> Delivered:
         return Delivered()
 
 
-def _told(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tuple[str, str], Told]:
+def _observed(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tuple[str, str], Observed]:
     """Return what the newest files tell of some tables, from fewer records of each where they are many."""
     records = min(RECORDS_AT_MOST, max(RECORDS_AT_LEAST, RECORDS_OF_ALL // max(1, len(sources))))
-    told = {source: Told() for source in sources}
+    observed = {source: Observed() for source in sources}
     for feed in [feeds[name] for name in dict.fromkeys(name for name, _ in sources) if name in feeds]:
         if FORMATS[feed.format].is_delivered:
             tables = [table for name, table in sources if name == feed.name]
-            of_feed = told_of_tables(feed, tables, records, LOOKED_AT_MOST)
-            told |= {(feed.name, table): found for table, found in of_feed.items()}
-    return told
-
-
-@dataclass(frozen=True)
-class _Project:
-    """What declarations may name: feeds by name, entities, models, of these such that nothing describes, own tests.
-
-    And what the newest files tell of the tables that are checked, by feed and table.
-    """
-
-    feeds: dict[str, Feed]
-    told: dict[tuple[str, str], Told]
-    entities: list[str]
-    models: set[str]
-    undescribed: set[str]
-    tests: set[str]
-
-    def has(self, feed: str, table: str) -> bool:
-        """Return whether a feed with a table that raw calls so is declared."""
-        declared = self.feeds.get(feed)
-        return declared is not None and table in map(declared.source_table, declared.tables)
+            of_feed = observed_of_tables(feed, tables, records, LOOKED_AT_MOST)
+            observed |= {(feed.name, table): found for table, found in of_feed.items()}
+    return observed
 
 
 def _check_list_of_logs() -> Iterator[Finding]:
@@ -196,7 +112,7 @@ def _check_list_of_logs() -> Iterator[Finding]:
         yield Finding(listed, 1, problem)
 
 
-def _check_groups(project: _Project) -> Iterator[Finding]:
+def _check_groups(project: Project) -> Iterator[Finding]:
     """Look for tables of publish groups that are not there."""
     for group, entities in publish_groups().items():
         for entity in entities:
@@ -206,81 +122,12 @@ def _check_groups(project: _Project) -> Iterator[Finding]:
                 yield Finding(path, 1, f"{said}{did_you_mean(entity, project.entities)}")
 
 
-def _check_feed(feed: Feed, project: _Project, is_whole: bool, lying: Delivered) -> Iterator[Finding]:
-    """Look at the declaration of a feed, and at the folders that are delivered for it."""
-    path = sources_file(feed.name)
-    document = yaml.compose(path.read_text(), FAST_LOADER)
-    source = named(value_of(document, "sources"), feed.name)
-    line = source.start_mark.line + 1
-    yield from (Finding(path, at, problem, False) for at, problem in misspelt_in_source(document, feed.name))
-    if feed.positions and feed.positions not in project.feeds:
-        said = f"positions is {feed.positions!r}, which is no declared feed."
-        yield Finding(path, line, f"{feed.name}: {said}{did_you_mean(feed.positions, project.feeds)}")
-    for epoch in feed.settings.get("epochs") or []:
-        if isinstance(epoch, dict) and epoch.get("table", feed.name) not in (feed.name, *feed.tables):
-            said = f"an epoch is of the table {epoch['table']!r}, which the feed does not have."
-            at = epoch.get("__line__", line)
-            yield Finding(path, at, f"{feed.name}: {said}{did_you_mean(str(epoch['table']), feed.tables)}")
-    if feed.format == "dms-csv" and not feed.options.dialect.header:
-        yield from (Finding(path, line, problem) for problem in _lacking(feed))
-    for problem in [*_undeclared(feed, is_whole), *_waiting(feed, lying)]:
-        yield Finding(path, line, problem, False)
-
-
-def _lacking(feed: Feed) -> Iterator[str]:
-    """Yield what to say of tables whose lists of columns lack one that the producer adds, as the feed says."""
-    for table in feed.tables:
-        with contextlib.suppress(UsageError):  # it lists none, which a build says
-            listed = {column for period in periods_of(feed.name, table) for column in period["columns"]}
-            for setting in ("timestamp_column", "sequence_column"):
-                column = feed.settings.get(setting)
-                if column and column not in listed:
-                    yield f"{feed.name}.{table}: {lacks_own_column(column, setting)}."
-
-
-def _check_folder(feeds: list[Feed]) -> Iterator[Finding]:
-    """Look for the folder into which feeds are delivered."""
-    delivered = [feed for feed in feeds if FORMATS[feed.format].is_delivered and feed.role != "export"]
-    if delivered and is_missing(delivered[0].root):
-        problem = f"the folder {delivered[0].root}, into which feeds are delivered, is not there."
-        yield Finding(sources_file(delivered[0].name), 1, f"{problem} HIGHWATER_LANDING says where it is.", False)
-
-
-def _undeclared(feed: Feed, is_whole: bool) -> Iterator[str]:
-    """Yield what to say of delivered folders that are no table's; of some tables, of those alone that may be meant."""
-    folders = undeclared_folders(feed)
-    alike = [folder for folder in folders if tables_called_like(feed, folder)]
-    yield from (undeclared(feed, folder) for folder in alike)
-    others = [folder for folder in folders if folder not in alike]
-    if len(others) == 1 and is_whole:
-        yield undeclared(feed, others[0])
-    elif others and is_whole:
-        yield (
-            f"{len(others):,} folders in {feed.name}/ are no declared tables of the feed; their files are not read: "
-            f"{first_of(others)}. All are declared with: highwater add-tables {feed.name}"
-        )
-
-
-def _waiting(feed: Feed, lying: Delivered) -> Iterator[str]:
-    """Yield what to say of files that do not land as they are."""
-    odd, cut = waiting_files(feed, lying)
-    yield from odd_in_words(feed, odd)
-    yield from (cut_in_words(feed, name) for name in cut)
-    names = {file.source_file for file in lying.files}
-    over = [left for left, words in lying.left.items() if words and is_whole_beside(left, names)]
-    if over:
-        it, what = ("it", "1 file is") if len(over) == 1 else ("them", f"{len(over):,} files are")
-        files = first_of([printable(name) for name in over])
-        yield f"{what} left of a download whose whole file is there by now: {files}. Nothing reads {it}: remove {it}"
-    if left := {name: words for name, words in lying.left.items() if name not in over}:
-        yield left_in_words(feed, left)
-
-
 def _listed(path: Path) -> list[str] | None:
     """Return the names in the list of tables; None: there is no list."""
     listed = value_returned_in(path) if path.exists() else None
     # as add-table of version 0.5 wrote them, each is a mapping
     return listed and [table["entity"] if isinstance(table, dict) else table for table in listed]
+<<<<<<< HEAD
 
 
 def _check_table(
@@ -596,3 +443,5 @@ def _shown(value) -> str:
     """Return a value as its record has it, not too long."""
     text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, str | bool) else str(value)
     return text if len(text) <= LONGEST_EXAMPLE else f"{text[:LONGEST_EXAMPLE]}…"
+=======
+>>>>>>> rules

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from highwater.catalog.columns import UNITS, FoundColumns
 from highwater.catalog.feeds import FORMATS, Feed
+from highwater.catalog.tables import named
 from highwater.runtime.printable import printable
 
-MOST_TOLD = 3
+MOST_NAMED = 3
 
 
 class Doubt(NamedTuple):
@@ -70,8 +71,8 @@ def decisions(feed: Feed, additions: Iterable[Addition]) -> list[str]:
     if not added:
         return []
     format, lines = FORMATS[feed.format], []
-    for told in dict.fromkeys(each.key_from for each in added):
-        lines.append(f"key: {told}{_of_some([each.name for each in added if each.key_from == told], added)}")
+    for origin in dict.fromkeys(each.key_from for each in added):
+        lines.append(f"key: {origin}{_of_some([each.name for each in added if each.key_from == origin], added)}")
     for unit in UNITS:
         columns = [
             f"{each.name}.{column.field}" for each in added for column in each.found.columns if column.unit == unit
@@ -108,12 +109,11 @@ def without_keys(additions: list[Addition]) -> Iterator[str]:
         return
     tables = "1 table" if len(commands) == 1 else f"{len(commands):,} tables"
     yield f"Nothing tells the key of {tables}. Say it, or --without-key where nothing identifies a row:"
-    yield from (f"  {command} --key NAME,…" for command in commands[:MOST_TOLD])
-    if len(commands) > MOST_TOLD:
-        yield f"  and so on, for {len(commands) - MOST_TOLD:,} more"
+    yield from (f"  {command} --key NAME,…" for command in commands[:MOST_NAMED])
+    if len(commands) > MOST_NAMED:
+        yield f"  and so on, for {len(commands) - MOST_NAMED:,} more"
 
 
 def first_of(names: list[str]) -> str:
     """Return the first three names of a list in a row, and how many more there are."""
-    more = f" and {len(names) - MOST_TOLD:,} more" if len(names) > MOST_TOLD else ""
-    return printable(", ".join(names[:MOST_TOLD])) + more
+    return printable(named(names, MOST_NAMED))

@@ -182,12 +182,12 @@ def _number_of_bytes(text: str, scale: int) -> Decimal | None:
 
 
 def _misfit_of_bytes(text: str, settings: dict) -> str | None:
-    told, is_hex = settings.get("binary"), bool(text) and bool(HEX.fullmatch(text))
-    if told == "hex":
+    encoding, is_hex = settings.get("binary"), bool(text) and bool(HEX.fullmatch(text))
+    if encoding == "hex":
         return None if HEX.fullmatch(text) else TOO_NARROW
-    if told is None and is_hex:
+    if encoding is None and is_hex:
         return "may be hex or base64: declare `binary` in the feed" if len(text) % 4 == 0 else None
-    if told == "base64url" or (told is None and MAY_BE_BASE64URL.fullmatch(text) and len(text) % 4 == 0):
+    if encoding == "base64url" or (encoding is None and MAY_BE_BASE64URL.fullmatch(text) and len(text) % 4 == 0):
         text = text.translate(str.maketrans("-_", "+/"))
     return TOO_NARROW if text_is_none(text, "binary") else None
 
@@ -231,18 +231,18 @@ def fits(value: int | Decimal, declared: str) -> bool:
     return behind <= int(decimal[2]) and abs(number) < 10 ** (int(decimal[1]) - int(decimal[2]))
 
 
-def holds(declared: str, told: str) -> bool:
+def holds(declared: str, other_type: str) -> bool:
     """Return whether a declared type holds every value of the type that a schema tells.
 
     Example: `holds("decimal(12,2)", "int")` is True, `holds("int", "bigint")` is False.
     """
-    if declared in (told, "string"):
+    if declared in (other_type, "string"):
         return True
-    if told in WHOLE and declared in WHOLE:
-        return WHOLE.index(declared) >= WHOLE.index(told)
-    mine, other = DECIMAL.fullmatch(declared), DECIMAL.fullmatch(told)
-    if mine and (other or told in WHOLE):
-        digits, scale = (int(other[1]), int(other[2])) if other else (DIGITS[told], 0)
+    if other_type in WHOLE and declared in WHOLE:
+        return WHOLE.index(declared) >= WHOLE.index(other_type)
+    mine, other = DECIMAL.fullmatch(declared), DECIMAL.fullmatch(other_type)
+    if mine and (other or other_type in WHOLE):
+        digits, scale = (int(other[1]), int(other[2])) if other else (DIGITS[other_type], 0)
         return int(mine[1]) - int(mine[2]) >= digits - scale and int(mine[2]) >= scale
     moments = ("timestamp", "timestamp_ntz")
-    return (declared, told) == ("double", "float") or (declared in moments and told in (*moments, "date"))
+    return (declared, other_type) == ("double", "float") or (declared in moments and other_type in (*moments, "date"))

@@ -21,7 +21,7 @@ from highwater.formats.debezium import AVRO_JSON
 from highwater.formats.documents import NAMED_TABLE
 from highwater.formats.formats import DEBEZIUM, TABLE_IN_FOLDERS
 from highwater.formats.records import CountedStream, UnreadableFile
-from highwater.landing.landing import delivered_files
+from highwater.landing.feed_folders import delivered_files
 from highwater.landing.listing import DeliveredFile, filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import package
@@ -103,7 +103,7 @@ class Broken:
 
 
 @dataclass
-class Told:
+class Observed:
     """What the files of a table tell of its columns.
 
     Attributes:
@@ -171,19 +171,19 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], s
         raise UsageError(
             f"{feed.format} is not delivered in files: highwater extract {feed.name}.{table} --enable declares a table."
         )
-    told = told_of(feed, table)
-    values = told.values
-    if not values and not told.types:
+    observed = observed_of(feed, table)
+    values = observed.values
+    if not values and not observed.types:
         where = f"{feed.root}/{feed.name}" + (f"/{table}" if feed.layout == TABLE_IN_FOLDERS else "")
         raise UsageError(
             f"nothing in {printable(where)} tells the columns of {printable(table)}: "
-            + ("its files do not name them" if told.is_unnamed else "no record of it is delivered yet")
+            + ("its files do not name them" if observed.is_unnamed else "no record of it is delivered yet")
             + ". Take them from the database's DDL with --ddl FILE, or say which columns identify a row and what "
             "others there are, for example --key id:bigint --columns total:decimal(12,2)."
         )
     parts, doubts = [], []
-    for name in {**told.types, **values}:
-        spark, unit = told.types.get(name, (None, None))
+    for name in {**observed.types, **values}:
+        spark, unit = observed.types.get(name, (None, None))
         if spark is None:
             spark, doubt = _guessed(values[name], FORMATS[feed.format].dialect is not None)
             doubts += [Doubt(printable(name), doubt)] if doubt else []
@@ -191,28 +191,28 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], s
             doubts.append(Doubt(printable(name), f"is left in raw: {printable(wrong[0])}"))
         else:
             parts.append((name, spark, unit))
-    if feed.format in DEBEZIUM and not told.types:
+    if feed.format in DEBEZIUM and not observed.types:
         said = "its records carry no schema, so numbers may be times and texts decimals: --ddl FILE would tell"
         doubts.append(Doubt(None, said))
-    doubts += [Doubt(None, said) for said in filter(None, [told.of_several_tables()])]
-    key = [name for name in told.key if name in values]
-    return FoundColumns(named_columns(parts), key), doubts, str(told)
+    doubts += [Doubt(None, said) for said in filter(None, [observed.of_several_tables()])]
+    key = [name for name in observed.key if name in values]
+    return FoundColumns(named_columns(parts), key), doubts, str(observed)
 
 
-def type_told(feed: Feed, table: str, field: str) -> tuple[str, str | None]:
+def observed_type(feed: Feed, table: str, field: str) -> tuple[str, str | None]:
     """Return the type and unit of a field, as the schema of the newest files tells it, else the values of its records.
 
     Arguments:
         feed: declared. table: what its folder, its files or its records call it. field: as the records have it.
     """
-    return type_in(told_of(feed, table), feed, field)
+    return type_in(observed_of(feed, table), feed, field)
 
 
-def type_in(told: Told, feed: Feed, field: str) -> tuple[str, str | None]:
-    """Return the type and unit of a field, as some files tell it; see type_told."""
-    if field in told.types:
-        return told.types[field]
-    values = told.values.get(field)
+def type_in(observed: Observed, feed: Feed, field: str) -> tuple[str, str | None]:
+    """Return the type and unit of a field, as some files tell it; see observed_type."""
+    if field in observed.types:
+        return observed.types[field]
+    values = observed.values.get(field)
     return (_guessed(values, FORMATS[feed.format].dialect is not None)[0] if values else "string"), None
 
 
@@ -224,18 +224,18 @@ def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
     """
     if feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
         for table in sorted(tables):
-            if several := told_of(feed, table).of_several_tables():
+            if several := observed_of(feed, table).of_several_tables():
                 yield f"{feed.name}.{printable(table)}: {several}"
 
 
-def told_of(feed: Feed, table: str) -> Told:
+def observed_of(feed: Feed, table: str) -> Observed:
     """Return what the newest delivered files of a table tell, as far as they can be read."""
-    return told_of_tables(feed, [table], RECORDS_AT_MOST)[table]
+    return observed_of_tables(feed, [table], RECORDS_AT_MOST)[table]
 
 
-def told_of_tables(
+def observed_of_tables(
     feed: Feed, tables: list[str], records_at_most: int, looked_at_most: int | None = None
-) -> dict[str, Told]:
+) -> dict[str, Observed]:
     """Return what the newest delivered files of tables tell, as far as they can be read, in one pass over the files.
 
     Arguments:
@@ -249,14 +249,14 @@ def told_of_tables(
         sample.look_into(file)
         if not sample.wanted:
             break
-    return sample.told
+    return sample.observed
 
 
 class _Sample:
     """What the files of a feed tell of some tables, file by file."""
 
     def __init__(self, feed: Feed, tables: list[str], records_at_most: int, looked_at_most: int | None):
-        self.feed, self.told = feed, {table: Told() for table in tables}
+        self.feed, self.observed = feed, {table: Observed() for table in tables}
         self.records_at_most, self.looked_at_most = records_at_most, looked_at_most
         self.looked: dict[str | None, int] = {}
         self.wanted = set(tables)
@@ -268,7 +268,7 @@ class _Sample:
         if not tables or self._has_looked_enough(file.table):
             return
         for table in tables:
-            self.told[table].opened += 1
+            self.observed[table].opened += 1
         try:
             if file.problem:
                 raise UnreadableFile(file.problem)
@@ -276,14 +276,14 @@ class _Sample:
         except (UnreadableFile, OSError) as error:
             problem = file.problem or f"cannot be read: {error}"
             for table in tables:
-                self.told[table].broken.append(Broken(file.source_file, 0, problem))
+                self.observed[table].broken.append(Broken(file.source_file, 0, problem))
         except ValueError:  # a schema that is none
             return
 
     def _has_looked_enough(self, table: str | None) -> bool:
         if self.looked_at_most is None:
             return False
-        own = self.looked_at_most if table is None else self.looked_at_most // len(self.told)
+        own = self.looked_at_most if table is None else self.looked_at_most // len(self.observed)
         return self.looked.get(table, 0) >= own
 
     def _read(self, file: DeliveredFile) -> None:
@@ -292,41 +292,41 @@ class _Sample:
             self.looked[file.table] = self.looked.get(file.table, 0) + 1
             table = record["source_table"] if in_records else file.table
             if record["problem"]:
-                for each in [*self.told] if table is None else [table]:
+                for each in [*self.observed] if table is None else [table]:
                     self._see_broken(each, file, record)
-            elif table in self.wanted and (row := self._row(record, file, self.told[table])):
+            elif table in self.wanted and (row := self._row(record, file, self.observed[table])):
                 if table not in with_schema:
-                    _read_schema(self.system, self.feed, file, self.told[table])
+                    _read_schema(self.system, self.feed, file, self.observed[table])
                 with_schema.add(table)
                 self._see(table, row)
             if not self.wanted or (file.table and file.table not in self.wanted) or self._has_looked_enough(file.table):
                 return
         for table in {file.table} if file.table else set(self.wanted):
-            if len(self.told[table].files) >= FILES_AT_MOST:
+            if len(self.observed[table].files) >= FILES_AT_MOST:
                 self.wanted.discard(table)
 
     def _see(self, table: str, row: Row) -> None:
-        told = self.told[table]
-        told.files.add(row.file)
-        told.see(row)
-        if told.records >= self.records_at_most:
+        observed = self.observed[table]
+        observed.files.add(row.file)
+        observed.see(row)
+        if observed.records >= self.records_at_most:
             self.wanted.discard(table)
 
     def _see_broken(self, table: str | None, file: DeliveredFile, record: dict) -> None:
-        if table in self.told:
-            self.told[table].broken.append(Broken(file.source_file, record["source_line"], record["problem"]))
+        if table in self.observed:
+            self.observed[table].broken.append(Broken(file.source_file, record["source_line"], record["problem"]))
 
-    def _row(self, record: dict, file: DeliveredFile, told: Told) -> Row | None:
+    def _row(self, record: dict, file: DeliveredFile, observed: Observed) -> Row | None:
         """Return the image of a row in a record."""
         feed, fields = self.feed, dict(record["fields"] or ())
         if feed.options.dialect and not feed.options.dialect.header:
-            told.is_unnamed = True
+            observed.is_unnamed = True
             self.wanted.discard(file.table)
             return None
         if feed.format not in IMAGES:
             row, is_delete = _own(feed, fields), _tells_delete(fields)
         else:
-            row, is_delete = _image(feed, fields.get("document") or record["record"], told)
+            row, is_delete = _image(feed, fields.get("document") or record["record"], observed)
         return Row(row, file.source_file, record["source_line"], is_delete) if row else None
 
 
@@ -339,11 +339,11 @@ def records_of(system, feed: Feed, file: DeliveredFile) -> Iterator[dict]:
                 yield from batch.slice(start, ROWS_AT_ONCE).to_pylist()
 
 
-def _image(feed: Feed, text: str | bytes, told: Told) -> tuple[dict | None, bool]:
+def _image(feed: Feed, text: str | bytes, observed: Observed) -> tuple[dict | None, bool]:
     """Return the image of a row in a document, None where none can be made out; and whether the row is deleted."""
     try:
         document = json.loads(text, parse_float=Decimal)
-        row = IMAGES[feed.format](document, told)
+        row = IMAGES[feed.format](document, observed)
         if row and feed.settings.get("form") == "flattened" and "prefix" in feed.settings:
             row = _without_metadata(row, feed.settings["prefix"])
     except (ValueError, RecursionError):  # staging says what is wrong with it
@@ -351,7 +351,7 @@ def _image(feed: Feed, text: str | bytes, told: Told) -> tuple[dict | None, bool
     if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
         schema, name = NAMED_TABLE[feed.format](document)
         schema = schema if isinstance(schema, str) else None
-        told.tables |= {(schema, name)} if isinstance(name, str) else set()
+        observed.tables |= {(schema, name)} if isinstance(name, str) else set()
     return row if isinstance(row, dict) else None, _tells_delete(document)
 
 
@@ -376,30 +376,30 @@ def _own(feed: Feed, fields: dict) -> dict:
     }
 
 
-def _datastream(document: dict, told: Told) -> dict | None:
+def _datastream(document: dict, observed: Observed) -> dict | None:
     metadata = document.get("source_metadata")
     keys = metadata.get("primary_keys") if isinstance(metadata, dict) else None
-    told.key = [name for name in keys if isinstance(name, str)] if isinstance(keys, list) else told.key
+    observed.key = [name for name in keys if isinstance(name, str)] if isinstance(keys, list) else observed.key
     return document.get("payload")
 
 
-def _datastream_row(document: dict, told: Told) -> dict:
+def _datastream_row(document: dict, observed: Observed) -> dict:
     return {name: value for name, value in document.items() if name != "datastream_metadata"}
 
 
-def _debezium(document: dict, told: Told) -> dict | None:
+def _debezium(document: dict, observed: Observed) -> dict | None:
     payload = document
     if document.keys() <= {"schema", "payload"} and isinstance(document.get("payload"), dict):
         payload = document["payload"]
-        told.types |= _types_of_connect(document.get("schema"))
-        told.encoded |= _encoded_in(document.get("schema"))
+        observed.types |= _types_of_connect(document.get("schema"))
+        observed.encoded |= _encoded_in(document.get("schema"))
     if "op" in payload and payload.keys() & {"before", "after", "source"}:
         source = payload.get("source")
-        told.named["form"]["envelope"] += 1
+        observed.named["form"]["envelope"] += 1
         if isinstance(source, dict) and isinstance(source.get("connector"), str):
-            told.named["connector"][source["connector"]] += 1
+            observed.named["connector"][source["connector"]] += 1
         return payload.get("after") or payload.get("before")
-    told.named["form"]["flattened"] += any(name in payload for name in ("__op", "__deleted"))
+    observed.named["form"]["flattened"] += any(name in payload for name in ("__op", "__deleted"))
     return {name: value for name, value in payload.items() if not name.startswith("__")}
 
 
@@ -442,8 +442,8 @@ def _fields_of_connect(schema) -> list[dict]:
 def _type_of_connect(column: dict) -> tuple[str, str | None]:
     name, parameters = str(column.get("name")), column.get("parameters")
     if name == "org.apache.kafka.connect.data.Decimal":
-        told = parameters if isinstance(parameters, dict) else {}
-        return _decimal(told.get("connect.decimal.precision", 38), told.get("scale", 0)), None
+        given = parameters if isinstance(parameters, dict) else {}
+        return _decimal(given.get("connect.decimal.precision", 38), given.get("scale", 0)), None
     if name in CONNECT_NAMES:
         return CONNECT_NAMES[name]
     # what a connector that is told to passes on of the source (column.propagate.source.type)
@@ -463,7 +463,7 @@ def _decimal(precision, scale) -> str:
     return f"decimal({max(digits, behind, 1)},{behind})" if max(digits, behind) <= 38 else "string"
 
 
-def _arcion(document: dict, told: Told) -> dict | None:
+def _arcion(document: dict, observed: Observed) -> dict | None:
     return document.get("after") or document.get("before")
 
 
@@ -476,20 +476,20 @@ IMAGES = {
 }
 
 
-def _read_schema(system, feed: Feed, file: DeliveredFile, told: Told) -> None:
+def _read_schema(system, feed: Feed, file: DeliveredFile, observed: Observed) -> None:
     """Take in the schema that a file carries, where its format has one: the first, which is the newest, holds."""
     if readers.needs_random_access(feed.options) and feed.format not in IMAGES:
         with system.open_input_file(file.path) as opened:
             schema = pyarrow.parquet.ParquetFile(opened, coerce_int96_timestamp_unit="us").schema_arrow
         found = {column.name: (_type_of_arrow(column.type), None) for column in schema}
-        told.types = {**{name: found[name] for name in _own(feed, found)}, **told.types}
+        observed.types = {**{name: found[name] for name in _own(feed, found)}, **observed.types}
     elif feed.format == "datastream-avro":
         with system.open_input_stream(file.path, compression=None) as opened:
             schema = fastavro.reader(decompressed(CountedStream(opened))).writer_schema
         payload = next((each for each in schema.get("fields", ()) if each["name"] == "payload"), None)
         row = _without_null(payload["type"]) if payload else {}
         columns = row.get("fields", ()) if isinstance(row, dict) else ()
-        told.types = {**{each["name"]: (_type_of_avro(each["type"]), None) for each in columns}, **told.types}
+        observed.types = {**{each["name"]: (_type_of_avro(each["type"]), None) for each in columns}, **observed.types}
 
 
 def _type_of_arrow(kind) -> str:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 import yaml
 
 from highwater.catalog.columns import UNITS, UNSIGNED
-from highwater.catalog.yaml_files import named, value_of
+from highwater.catalog.yaml_files import named, value_of, word_of
 from highwater.runtime.printable import ALIKE, did_you_mean
 
 # what reads `config.meta`, by whose it is
@@ -45,7 +45,7 @@ def misspelt_in_table(document, entity: str) -> Iterator[Wrong]:
         document: the node of the file.
     """
     for model in layers_in(document, entity):
-        name = _text(value_of(model, "name"))
+        name = word_of(value_of(model, "name"))
         own = {f"{entity}_changes": OF_LOG, f"{entity}_merged": OF_BASE}.get(name, set())
         yield from _in_config(value_of(model, "config"), own, entity)
         for column in _items(value_of(model, "columns")):
@@ -62,7 +62,7 @@ def layers_in(document, entity: str) -> list[yaml.MappingNode]:
     return [
         model
         for model in _items(value_of(document, "models"))
-        for name in [_text(value_of(model, "name")) or ""]
+        for name in [word_of(value_of(model, "name")) or ""]
         if name in own or (name.startswith("stg_") and f"__{name.partition('__')[2]}" in staging)
     ]
 
@@ -121,9 +121,9 @@ def _may_be(word: str, node) -> bool:
     if word in (*INSIDE, "reconcile", "feed"):
         return isinstance(node, yaml.MappingNode)
     if word in ("partial_images", "truncates", "insert_only", "sensitive", "came_later"):
-        return (_text(node) or "").lower() in ("true", "false")
+        return (word_of(node) or "").lower() in ("true", "false")
     if word in ("unit", "new_fields"):
-        return _text(node) in (*UNITS, UNSIGNED, "add")
+        return word_of(node) in (*UNITS, UNSIGNED, "add")
     return isinstance(node, yaml.ScalarNode)
 
 
@@ -148,10 +148,6 @@ def _items(node) -> list:
 
 def _entries(node) -> list[tuple]:
     return node.value if isinstance(node, yaml.MappingNode) else []
-
-
-def _text(node) -> str | None:
-    return node.value if isinstance(node, yaml.ScalarNode) else None
 
 
 def _line(node) -> int:

@@ -11,7 +11,7 @@ from highwater.catalog.entities import column_in_other_letters, declared_columns
 from highwater.catalog.feeds import FAST_LOADER, declared_feeds
 from highwater.catalog.yaml_files import yaml_below
 from highwater.runtime.printable import printable
-from highwater.scaffold.found_columns import type_told
+from highwater.scaffold.found_columns import observed_type
 from highwater.spark import dbt, untold
 
 
@@ -38,15 +38,15 @@ def add_new_fields(spark) -> None:
         if not is_new or (row["entity"], row["field"]) in seen:
             continue
         seen.add((row["entity"], row["field"]))
-        told = f"{row['entity']}: the new field {printable(row['field'])} of {printable(row['source_file'])}"
+        new_field = f"{row['entity']}: the new field {printable(row['field'])} of {printable(row['source_file'])}"
         if wrong := what_is_wrong(row["field"], "string", None):
-            click.echo(f"warning: {told} is left in raw: {printable(wrong[0])}", err=True)
+            click.echo(f"warning: {new_field} is left in raw: {printable(wrong[0])}", err=True)
             continue
         added = True
         data_type, unit = tests[f"stg_{row['feed']}__{row['entity']}_changes"](row["table"], row["field"])
         (column,) = named_columns([(row["field"], data_type, unit)], declared_columns(row["entity"])[0])
         in_columns(row["entity"], column)
-        click.echo(f"{told} is a column ({column.written_type}) now.")
+        click.echo(f"{new_field} is a column ({column.written_type}) now.")
     if added:
         click.echo("Commit the changed files under models/.")
 
@@ -71,7 +71,7 @@ def _tests_that_add() -> dict:
                 if (settings.get("config") or {}).get("meta", {}).get("new_fields") == "add":
                     selected[model["name"]] = lambda *_: ("string", None)
                 elif feed := feeds.get((settings.get("arguments") or {}).get("feed")):
-                    selected[model["name"]] = lambda table, field, feed=feed: type_told(
+                    selected[model["name"]] = lambda table, field, feed=feed: observed_type(
                         feed, feed.source_table(table), field
                     )
     return selected

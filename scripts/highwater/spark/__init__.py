@@ -1,4 +1,1 @@
-"""Spark and dbt: what starts and runs them, what is heard of them, and the tables of a lake by their folders.
-
-Imports: runtime, catalog.
-"""
+"""Spark and dbt: what starts and runs them, what they report, and the tables of a lake by their folders."""

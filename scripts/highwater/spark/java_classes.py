@@ -59,8 +59,8 @@ def _archive() -> Path:
 
     jars = [*Path(pyspark.__file__).parent.glob("jars/*.jar"), *FOLDER.glob("jars/*.jar")]
     files = [Path(java_command()).resolve(), *sorted(jars)]
-    told = "\n".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
-    return FOLDER / f"classes-{hashlib.sha256(told.encode()).hexdigest()[:16]}.jsa"
+    states = "\n".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+    return FOLDER / f"classes-{hashlib.sha256(states.encode()).hexdigest()[:16]}.jsa"
 
 
 def _option_of_archive(archive: Path, writes: bool) -> list[str]:

@@ -87,10 +87,10 @@ def half_logs() -> str | None:
     found = {name: half for name, folder in folders_of_tables().items() if (half := half_files(folder))}
     if not found:
         return None
-    told = [f"{what} of {table}" for table, (what, _) in found.items()]
+    places = [f"{what} of {table}" for table, (what, _) in found.items()]
     return (
-        f"{named(told)} {'is' if len(told) == 1 else 'are'} empty or half (a power cut?), and what was written there "
-        "is not in the table. To put it aside, so that the table is as it was before: highwater recover"
+        f"{named(places)} {'is' if len(places) == 1 else 'are'} empty or half (a power cut?), and what was written "
+        "there is not in the table. To put it aside, so that the table is as it was before: highwater recover"
     )
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import click
 
@@ -113,9 +113,9 @@ class Progress:
         if self.bar is not None:
             self.bar.advance(self.task)
         elif kind == "model" and status not in PROBLEMS:
-            self._tell(node.node_name, data.execution_time)
+            self._report(node.node_name, data.execution_time)
 
-    def _tell(self, name: str, seconds: float) -> None:
+    def _report(self, name: str, seconds: float) -> None:
         if EXPORT.fullmatch(name):
             return
         staging = STAGING.fullmatch(name)
@@ -134,8 +134,8 @@ class Progress:
 
     def _is_worth_a_line(self, info) -> bool:
         """Return whether a macro says something; how far it has come, only when nothing was said for a while."""
-        is_told = info.name == "JinjaLogInfo"
-        return is_told and (not HOW_FAR.fullmatch(info.msg) or time.monotonic() - self.said > SECONDS_OF_SILENCE)
+        is_own = info.name == "JinjaLogInfo"
+        return is_own and (not HOW_FAR.fullmatch(info.msg) or time.monotonic() - self.said > SECONDS_OF_SILENCE)
 
     def _say(self, text: str) -> None:
         self.said = time.monotonic()
@@ -203,22 +203,23 @@ def shown(tables: Iterable[str]) -> Iterator[None]:
     with _bar() as bar:
         _current.append(Progress(tables, bar))
         try:
-            with _told_in_silence(_current[-1]):
+            # a log has a line from time to time, also while one long step goes on
+            with every(SECONDS_OF_SILENCE_IN_A_LOG / 3, _current[-1].still):
                 yield
         finally:
             _current.pop().end()
 
 
 @contextlib.contextmanager
-def _told_in_silence(progress: Progress) -> Iterator[None]:
-    """Let a log have a line from time to time, also while one long step goes on."""
+def every(seconds: float, do: Callable[[], None]) -> Iterator[None]:
+    """Do something every so many seconds, beside what goes on meanwhile."""
     ended = threading.Event()
 
-    def watch():
-        while not ended.wait(SECONDS_OF_SILENCE_IN_A_LOG / 3):
-            progress.still()
+    def repeat():
+        while not ended.wait(seconds):
+            do()
 
-    thread = threading.Thread(target=watch, daemon=True)
+    thread = threading.Thread(target=repeat, daemon=True)
     thread.start()
     try:
         yield

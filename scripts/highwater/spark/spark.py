@@ -171,8 +171,8 @@ def _why_spark_did_not_start(error: Exception, log: Path, offset: int) -> str:
     written = _written(log, offset) + _written(lake() / "derby.log")
     known = next((why for kind, why in STARTS if re.search(kind, said + written)), None)
     if known is None:
-        told = said if faults.is_known(said) or not faults.is_known(written) else written
-        known = "{}. {}".format(*(words.rstrip(".") for words in faults.why_and_what_to_do(told)))
+        output = said if faults.is_known(said) or not faults.is_known(written) else written
+        known = "{}. {}".format(*(words.rstrip(".") for words in faults.why_and_what_to_do(output)))
     known = known.replace("{lake}", shlex.quote(str(lake())))
     trace = faults.write_down("Spark did not start", said, written)
     return faults.masked(f"Spark did not start on the lake {lake()}: {known}. More is in {trace or 'no file'}.")

@@ -1,4 +1,1 @@
-"""Answers about a lake: where every table stands, and queries.
-
-Imports: runtime, catalog, landing, builds, upkeep.
-"""
+"""Answers about a lake: where every table stands, and queries."""

@@ -46,10 +46,10 @@ def show(spark, sql: str, form: str, unsafe: bool = False) -> None:
             raise
         raise UsageError(_first_line(error)) from None
     except (Py4JError, PySparkException) as error:
-        told = re.search(r"\[USER_RAISED_EXCEPTION\] (.*) SQLSTATE", str(error))
-        if not told:
+        raised = re.search(r"\[USER_RAISED_EXCEPTION\] (.*) SQLSTATE", str(error))
+        if not raised:
             raise
-        raise CheckError(told[1]) from None
+        raise CheckError(raised[1]) from None
 
 
 @contextmanager

@@ -156,18 +156,18 @@ def status(spark, table: str | None = None) -> list[dict]:
     retained = {entity: retention_of(entity) or None for entity in chosen}
     if any(retained.values()):
         lists["late_changes"] = "count_if(verdict = 'applied') as late"
-    told = {}
+    answers = {}
     for name in lists.keys() & lake:
         answer = by_itself(lambda name: _of_all(spark, name, lists[name]), "lake.{}")(name)
         if list(_noted(found, ((entity, answer) for entity in found))):
-            told[name] = answer
+            answers[name] = answer
     for entity, values in found.items():
-        values |= told.get("ledger", {}).get(entity, {})
-        if "stale_rows" in told:
-            values |= {"stale": 0} | told["stale_rows"].get(entity, {})
+        values |= answers.get("ledger", {}).get(entity, {})
+        if "stale_rows" in answers:
+            values |= {"stale": 0} | answers["stale_rows"].get(entity, {})
         values["retention_days"] = retained[entity]
-        if "tombstones" in (retained[entity] or {}) and "late_changes" in told:
-            values |= {"late": 0} | told["late_changes"].get(entity, {})
+        if "tombstones" in (retained[entity] or {}) and "late_changes" in answers:
+            values |= {"late": 0} | answers["late_changes"].get(entity, {})
     superseded = [entity for entity in merged if found[entity].get("superseded") != 0 and f"{entity}_changes" in lake]
     fallen = of_each(
         superseded, by_itself(lambda entity: fallen_in_log(spark, entity), "lake.{}_changes"), "asking logs"

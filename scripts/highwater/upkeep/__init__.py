@@ -1,4 +1,1 @@
-"""Built tables, written anew: compaction, rebuilds, replays, resyncs, retention, recovery.
-
-Imports: runtime, formats, catalog, spark, landing, scaffold, builds.
-"""
+"""Built tables, written anew: compaction, rebuilds, replays, resyncs, retention, recovery."""

@@ -2,7 +2,7 @@
 
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import declared_feeds, sql_text
-from highwater.landing.landing import next_batch
+from highwater.landing.raw_table import next_batch
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import dbt
 from highwater.upkeep.losses import losses, refuse_losses

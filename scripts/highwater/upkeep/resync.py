@@ -13,7 +13,7 @@ from highwater.catalog.declarations import append_epoch, declare_truncates, epoc
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import Feed, declared_feeds, numbers_of, sql_text
 from highwater.formats.formats import DEBEZIUM, FORMATS
-from highwater.landing import landing
+from highwater.landing import landing, new_files
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.printable import printable
 from highwater.runtime.project import landing_root
@@ -158,7 +158,7 @@ def _build_staging(entity: str) -> None:
 
 def _matches(source_file: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a file, whatever content of it, is one of those that were named."""
-    name = landing.name_of_content(source_file)
+    name = new_files.name_of_content(source_file)
     own = [pattern.removeprefix(f"{landing_root()}/").removeprefix("./").rstrip("/") for pattern in patterns]
     return any(
         fnmatchcase(path, pattern)
@@ -202,7 +202,7 @@ def _landed_files(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> d
     """
     for name, batch in spark.sql(question).collect():
         if _matches(name, patterns):
-            own = landing.name_of_content(name)
+            own = new_files.name_of_content(name)
             batches[own] = max(batch, batches.get(own, 0))
     return batches
 
@@ -215,8 +215,8 @@ def _files_of_load(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> 
     """
     for (name,) in spark.sql(question).collect():
         if name is not None and _matches(name, patterns):
-            own = landing.name_of_content(name)
-            newest[own] = max(name, newest.get(own, ""), key=landing.number_of_content)
+            own = new_files.name_of_content(name)
+            newest[own] = max(name, newest.get(own, ""), key=new_files.number_of_content)
     if not newest:
         raise UsageError(
             f"no record of {feed.name}.{table} is of a file that matches {' '.join(patterns)}. Files are named as "

@@ -4,11 +4,11 @@ import re
 
 import click
 import pytest
-from highwater import cli
 from highwater.builds import build, last_build, rejections
 from highwater.builds.rejections import OtherConnector, Rejected, Threshold, threshold_of
 from highwater.catalog.feeds import declared_feeds
 from highwater.catalog.rendering import render
+from highwater.commands.build import build as build_command
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import dbt
 from highwater.status.status import status
@@ -174,13 +174,13 @@ def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, mon
     gauges.workshop.deliver(f"{FEED}.{TABLE}", "day2.json", day)
     dbt.appended.clear()
     with pytest.raises(CheckError) as caught:
-        cli.build.main([], standalone_mode=False)
+        build_command.main([], standalone_mode=False)
     assert caught.value.exit_code == 1 and "51 of the 51 values that came since are text" in str(caught.value)
     shown = capsys.readouterr().out
     assert "51 of 60 records rejected (85 %) in batch" in shown and " stale (see stale_rows)" in shown, shown
     assert gauges.workshop.value(f"select count(*) from {TABLE} where id between 401 and 460") == 9
     dbt.appended.clear()
-    cli.build.main([], standalone_mode=False)
+    build_command.main([], standalone_mode=False)
     shown = capsys.readouterr().out
     assert re.search(r"\d+ rejected \(see rejected_changes\), \d+ stale \(see stale_rows\)", shown), shown
     gauges.declare("{name: n, data_type: int}", "{name: n, data_type: string}")
@@ -203,16 +203,16 @@ def test_what_a_killed_build_rejected_fails_the_next_one(gauges, monkeypatch, ca
     gauges.workshop.deliver(f"{FEED}.{TABLE}", "killed.json", day)
     with monkeypatch.context() as patch, pytest.raises(click.Abort):
         patch.setattr(rejections, "of_build", be_gone)
-        cli.build.main([], standalone_mode=False)
+        build_command.main([], standalone_mode=False)
     assert gauges.workshop.value(f"select count(*) from {TABLE} where id between 601 and 720") == 60
     capsys.readouterr()
     with pytest.raises(CheckError, match=r"60 of 120 records \(50 %\) of batch"):
-        cli.build.main([], standalone_mode=False)
+        build_command.main([], standalone_mode=False)
     assert "60 of 120 records rejected (50 %) in batch" in capsys.readouterr().out
-    cli.build.main([], standalone_mode=False)
+    build_command.main([], standalone_mode=False)
     gauges.deliver("plain.json", *[gauges.change(k, day="P14D") for k in range(721, 841)])
     gauges.build()
-    cli.build.main([], standalone_mode=False)
+    build_command.main([], standalone_mode=False)
 
 
 @pytest.mark.soak

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from fault_points import Commands
 from highwater.builds import account, build, last_build
-from highwater.builds.told_landing import Landed
+from highwater.builds.landing_report import Landed
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import ReadOptions
 from highwater.runtime.errors import CheckError

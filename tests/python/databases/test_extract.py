@@ -5,6 +5,7 @@ import re
 import time
 
 import pytest
+from highwater.databases import capture_sql, capturing
 from highwater.databases import extract as extraction
 from highwater.databases import patch as patching
 from highwater.runtime.errors import CheckError, UsageError
@@ -51,25 +52,25 @@ def waiting(shop):
 
 def test_g12_without_a_key_nothing_is_created(workshop, shop):
     with pytest.raises(UsageError, match=r"keyless\" has no primary key; say which columns .* --key v"):
-        extraction.enable(workshop.spark, f"{FEED}.keyless")
+        capturing.enable(workshop.spark, f"{FEED}.keyless")
     with pytest.raises(UsageError, match=r"has no column 'w'; it has: v"):
-        extraction.enable(workshop.spark, f"{FEED}.keyless", key="w")
+        capturing.enable(workshop.spark, f"{FEED}.keyless", key="w")
     with pytest.raises(UsageError, match=r'no table "public"."nowhere"'):
-        extraction.enable(workshop.spark, f"{FEED}.nowhere")
+        capturing.enable(workshop.spark, f"{FEED}.nowhere")
     shop.sql(
         "create table swapped (id int primary key deferrable, v text);"
         "create table computed (id int primary key, twice int generated always as (id * 2) virtual)"
     )
     with pytest.raises(UsageError, match=r"primary key of \"public\"\.\"swapped\" is deferrable"):
-        extraction.enable(workshop.spark, f"{FEED}.swapped")
+        capturing.enable(workshop.spark, f"{FEED}.swapped")
     with pytest.raises(UsageError, match="column twice is generated and not stored"):
-        extraction.enable(workshop.spark, f"{FEED}.computed")
+        capturing.enable(workshop.spark, f"{FEED}.computed")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in shop.environment("user1").items():
             patch.setenv(name, value)
         shop.sql("create table table1 (id int primary key)")
         with pytest.raises(UsageError, match="the system user1 has a table table1 already, from another feed"):
-            extraction.enable(workshop.spark, "changelog_user1.table1")
+            capturing.enable(workshop.spark, "changelog_user1.table1")
     with pytest.raises(
         UsageError, match=r"not captured; declared are: none\. To capture it: highwater extract --enable"
     ):
@@ -79,12 +80,12 @@ def test_g12_without_a_key_nothing_is_created(workshop, shop):
 
 
 def test_enable_lands_the_rows_that_are_there(workshop, shop):
-    lines = extraction.enable(workshop.spark, TABLE)
+    lines = capturing.enable(workshop.spark, TABLE)
     assert lines[-2].startswith("changelog_shop/deliveries/capture-001/baseline: 3 rows, ")
     assert lines[-1] == "Now run: highwater build --select +deliveries"
     assert built(workshop) == {1: "a", 2: "b", 3: "c"}
     with pytest.raises(UsageError, match="captured already, by changelog since"):
-        extraction.enable(workshop.spark, TABLE)
+        capturing.enable(workshop.spark, TABLE)
 
 
 def test_g1_insert_update_delete(workshop, shop):
@@ -320,7 +321,7 @@ def test_t15_tables_of_one_database_are_extracted_as_of_one_moment(workshop, sho
     tables = ("parcels", "parcel_lines")
     for table in tables:
         shop.sql(f"create table {table} (id bigint primary key)")
-        extraction.enable(workshop.spark, f"{FEED}.{table}")
+        capturing.enable(workshop.spark, f"{FEED}.{table}")
     bought = "begin; " + "; ".join(f"insert into {table} values ({{0}})" for table in tables) + "; commit"
     shop.sql(bought.format(1))
     run = extraction.Database.run
@@ -349,7 +350,7 @@ def test_t15_tables_of_one_database_are_extracted_as_of_one_moment(workshop, sho
     with pytest.raises(UsageError, match=r"nowhere is not captured; declared are: .* --enable nowhere\.<table>"):
         extraction.extract(workshop.spark, "nowhere")
     for table in tables:
-        extraction.disable(workshop.spark, f"{FEED}.{table}")
+        capturing.disable(workshop.spark, f"{FEED}.{table}")
 
 
 def test_the_password_is_shown_nowhere(workshop, shop, monkeypatch):
@@ -389,7 +390,7 @@ def test_a_lake_older_than_its_capture_is_refused_and_captured_anew(workshop, sh
     """What the database has let go and raw no longer has is named."""
     table = "changelog_shop.wares"
     shop.sql("create table wares (id bigint primary key, v text); insert into wares values (1, 'a')")
-    extraction.enable(workshop.spark, table)
+    capturing.enable(workshop.spark, table)
     shop.sql("update wares set v = 'b' where id = 1")
     extraction.extract(workshop.spark, table)
     version = workshop.version(f"raw.{FEED}")
@@ -401,23 +402,23 @@ def test_a_lake_older_than_its_capture_is_refused_and_captured_anew(workshop, sh
         with pytest.raises(CheckError, match=r"older than the capture .* --disable changelog_shop.wares, then"):
             extraction.extract(workshop.spark, table)
     assert shop.sql('select count(*) from highwater."wares_changelog"') == ["1"]
-    extraction.disable(workshop.spark, table)
-    extraction.enable(workshop.spark, table)
+    capturing.disable(workshop.spark, table)
+    capturing.enable(workshop.spark, table)
     workshop.build("+wares", command="run")
     assert dict(workshop.rows("select id, v from wares")) == {1: "b", 2: "let go", 3: "c"}
     shop.sql("delete from wares where id = 2")
     extraction.extract(workshop.spark, table)
     workshop.build("+wares", command="run")
     assert dict(workshop.rows("select id, v from wares")) == {1: "b", 3: "c"}
-    extraction.disable(workshop.spark, table)
+    capturing.disable(workshop.spark, table)
 
 
 def test_g11_disable_waits_for_what_is_captured(workshop, shop):
     shop.sql("insert into deliveries values (78, 'y')")
     with pytest.raises(UsageError, match=r"1 changes? of changelog_shop.deliveries waits? .*highwater extract"):
-        extraction.disable(workshop.spark, TABLE)
+        capturing.disable(workshop.spark, TABLE)
     extract(workshop, shop)
-    assert "no longer captured" in extraction.disable(workshop.spark, TABLE)
+    assert "no longer captured" in capturing.disable(workshop.spark, TABLE)
     assert re.fullmatch(r"20\d\d-.*:\d\d", status(workshop.spark, "deliveries")[0]["disabled_since"])
     html = page(workshop.spark, status(workshop.spark, "deliveries"))
     # without charts it carries no code for them
@@ -430,7 +431,7 @@ def test_g11_disable_waits_for_what_is_captured(workshop, shop):
 @pytest.mark.soak
 def test_a_second_capture_knows_what_went_meanwhile(workshop, shop):
     shop.sql("delete from deliveries where id = 77; update deliveries set v = 'unseen' where id = 78")
-    extraction.enable(workshop.spark, TABLE)
+    capturing.enable(workshop.spark, TABLE)
     assert status(workshop.spark, "deliveries")[0]["disabled_since"] is None
     rows = built(workshop)
     assert 77 not in rows and rows[78] == "unseen"
@@ -442,7 +443,7 @@ def test_g8_g9_insert_only(workshop, shop):
     """An update is refused where it is captured; a reader never sees a key twice; a second insert is told."""
     table = "changelog_shop.entries"
     shop.sql("create table entries (id bigint, v text); insert into entries values (1, 'a'), (2, 'b')")
-    extraction.enable(workshop.spark, table, "changelog-insert", "id")
+    capturing.enable(workshop.spark, table, "changelog-insert", "id")
     refused = []
     for statement in ("update entries set v = 'z'", "delete from entries", "truncate entries"):
         with pytest.raises(Exception, match="captured as insert-only") as error:
@@ -473,16 +474,16 @@ def test_g8_g9_insert_only(workshop, shop):
         assert workshop.rows(question) == [(502, 502)]
     with pytest.raises(AssertionError, match="has_inserts_only_entries_changes"):
         workshop.build("entries_changes", command="test")
-    extraction.disable(workshop.spark, table)
+    capturing.disable(workshop.spark, table)
     with pytest.raises(UsageError, match="entries was captured before"):
-        extraction.enable(workshop.spark, table, "changelog-insert", "id")
+        capturing.enable(workshop.spark, table, "changelog-insert", "id")
     with pytest.raises(UsageError, match=r"declares `insert_only: true`. Declare `truncates: true` in its place"):
-        extraction.enable(workshop.spark, table, "changelog", "id")
+        capturing.enable(workshop.spark, table, "changelog", "id")
     declaration = workshop.folder / "models/tables/shop/entries.yml"
     text = declaration.read_text().replace("insert_only: true", "truncates: true")
     declaration.write_text(re.sub(r"      - has_inserts_only: .*\n", "", text))
     shop.sql("delete from entries where v = 'z'")
-    extraction.enable(workshop.spark, table, "changelog", "id")
+    capturing.enable(workshop.spark, table, "changelog", "id")
     shop.sql("update entries set v = 'y' where id = 1")
     extraction.extract(workshop.spark, table)
     workshop.build("+entries")
@@ -497,7 +498,7 @@ def test_g16_row_versions_see_no_deletes_and_a_comparison_does(workshop, shop):
         "create table stops (id bigint primary key, v text, source text);"
         "insert into stops values (1, 'a'), (2, 'b'), (3, 'c')"
     )
-    lines = extraction.enable(workshop.spark, table, "row-version")
+    lines = capturing.enable(workshop.spark, table, "row-version")
     assert "changelog_shop.stops: rows are found by the transaction that wrote them; deletes are not seen." in lines
     assert shop.sql("select count(*) from pg_trigger where tgrelid = 'stops'::regclass") == ["0"]
     assert shop.sql("select to_regclass('highwater.stops_changelog') is null") == ["t"]
@@ -535,12 +536,12 @@ def test_g16_row_versions_see_no_deletes_and_a_comparison_does(workshop, shop):
     assert verdicts == {3: "extra_in_lake"}
     shop.sql("update stops set v = 'A' where id = 1")
     with pytest.raises(UsageError, match=r"1 row of changelog_shop\.stops may have been written since the last"):
-        extraction.disable(workshop.spark, table)
+        capturing.disable(workshop.spark, table)
     extraction.extract(workshop.spark, table)
-    assert "no longer captured" in extraction.disable(workshop.spark, table)
-    extraction.enable(workshop.spark, table, "row-version")
+    assert "no longer captured" in capturing.disable(workshop.spark, table)
+    capturing.enable(workshop.spark, table, "row-version")
     assert built() == {1: "A", 2: "B", 4: "late", 5: "e"}
-    extraction.disable(workshop.spark, table)
+    capturing.disable(workshop.spark, table)
 
 
 @pytest.mark.soak
@@ -553,13 +554,13 @@ def test_rows_that_live_in_the_lake_only_are_patched(workshop, shop):
         "insert into relics select n, 'f' || n, 0.000000001 * n, '2024-08-29 12:00:00.123456+02', '\\x00ff', n = 1 "
         "from generate_series(1, 5) as n"
     )
-    extraction.enable(workshop.spark, table)
+    capturing.enable(workshop.spark, table)
     with pytest.raises(UsageError, match="relics_merged has not been built yet"):
         patching.patch(workshop.spark, table, "id < 3")
     workshop.build("+relics", command="run")
     # dropped before its capture has ended; and what the database knew of captures is lost
     shop.sql("drop table relics")
-    extraction.disable(workshop.spark, table)
+    capturing.disable(workshop.spark, table)
     shop.sql("delete from highwater.captures where table_name = 'relics'")
     before = {row[0]: row for row in workshop.rows("select * from relics")}
     with pytest.raises(UsageError, match=r"say which rows: --where"):
@@ -574,7 +575,7 @@ def test_rows_that_live_in_the_lake_only_are_patched(workshop, shop):
     with pytest.raises(UsageError, match="is being patched already; end it first"):
         patching.patch(workshop.spark, table, "id = 5")
     with pytest.raises(UsageError, match="is being patched; end it first"):
-        extraction.disable(workshop.spark, table)
+        capturing.disable(workshop.spark, table)
     view = 'highwater."relics_patch"'
     shop.sql(
         # a trigger of somebody else's changes the rows as well as anybody
@@ -612,7 +613,7 @@ def test_a_patch_beside_a_capture(workshop, shop):
     """UPDATABLE_CHANGELOG: both into one changelog; what is in the database's own table is refused."""
     table = "changelog_shop.pieces"
     shop.sql("create table pieces (id bigint primary key, v text); insert into pieces values (1, 'a'), (2, 'b')")
-    extraction.enable(workshop.spark, table)
+    capturing.enable(workshop.spark, table)
     workshop.build("+pieces", command="run")
     shop.sql("insert into pieces values (3, 'c'), (4, 'd')")
     with pytest.raises(UsageError, match=r"2 changes of changelog_shop\.pieces wait to be extracted"):
@@ -665,7 +666,7 @@ def test_a_patch_beside_a_capture(workshop, shop):
     writer.communicate("commit;\n")
     assert late.communicate("")[0].split() == ["0"]
     with pytest.raises(UsageError, match="is being patched; end it first"):
-        extraction.disable(workshop.spark, table)
+        capturing.disable(workshop.spark, table)
     patching.end(workshop.spark, table)
     extraction.extract(workshop.spark, table)
     workshop.build("+pieces")
@@ -677,7 +678,7 @@ def test_a_patch_beside_a_capture(workshop, shop):
     assert workshop.rows("select v from pieces_changes where id = 3 order by change_sequence_number") == [
         ("c",), ("C",), ("mine",)
     ]  # fmt: skip
-    extraction.disable(workshop.spark, table)
+    capturing.disable(workshop.spark, table)
 
 
 @pytest.mark.soak
@@ -685,9 +686,9 @@ def test_an_insert_only_patch(workshop, shop):
     """UPDATABLE_INSERT: rows are added, and none is changed."""
     table = "changelog_shop.notes"
     shop.sql("create table notes (id bigint primary key, v text); insert into notes values (1, 'a')")
-    extraction.enable(workshop.spark, table, "changelog-insert")
+    capturing.enable(workshop.spark, table, "changelog-insert")
     workshop.build("+notes", command="run")
-    extraction.disable(workshop.spark, table)
+    capturing.disable(workshop.spark, table)
     with pytest.raises(UsageError, match=r'"public"."notes" is there and not captured'):
         patching.patch(workshop.spark, table)
     shop.sql("drop table notes")
@@ -707,7 +708,7 @@ def test_the_epoch_of_row_versions(shop):
     """The 32 bits of xmin get the epoch of the server's own 64-bit numbers, before and behind a wrap."""
     cases = {(100, 200): 100, (200, 2**32 + 100): 200, (50, 2**32 + 100): 2**32 + 50, (2, 2**33): 2}
     for (xmin, newest), expected in cases.items():
-        sql = extraction.WRITTEN_BY.replace(
+        sql = capture_sql.WRITTEN_BY.replace(
             "pg_snapshot_xmax(pg_current_snapshot())::text::bigint", f"{newest}::bigint"
         )
         sql = sql.replace("xmin::text::bigint", f"{xmin}::bigint")

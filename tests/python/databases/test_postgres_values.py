@@ -4,11 +4,11 @@ No Spark: the SQL of triggers, records and exports is run by psql, where the app
 """
 
 import pytest
-from highwater.databases import extract as extraction
+from highwater.databases import capture_sql, captures
 from highwater.databases.database import FORMS_OF_TEXT
 from postgres import serving
 
-NAMES = extraction.Names("public", "kinds")
+NAMES = captures.Names("public", "kinds")
 # type by column, with odd values in PostgreSQL's own words
 KINDS = {
     "smallint": ["-32768", "32767"],
@@ -86,17 +86,17 @@ def kinds():
             create schema highwater;
             """
         )
-        server.sql(f"{extraction.CAPTURES}; {extraction.IMAGE_OF}")
+        server.sql(f"{capture_sql.CAPTURES}; {capture_sql.IMAGE_OF}")
         for table in ("kinds", "plain"):
-            names = extraction.Names("public", table)
-            function = extraction.FUNCTION.format(
+            names = captures.Names("public", table)
+            function = capture_sql.FUNCTION.format(
                 function=names.function,
                 changelog=names.changelog,
-                record_rows=extraction._record_rows(names, ["id"]),
+                record_rows=capture_sql.record_rows(names, ["id"]),
             )
-            function = extraction.spare_the_look(function, extraction.texts_of(Asked(server), names, "source"))
+            function = capture_sql.spare_the_look(function, capture_sql.texts_of(Asked(server), names, "source"))
             assert ("case when to_jsonb(new)" in function) == (table == "plain")
-            server.sql(f"{extraction.CHANGELOG.format(changelog=names.changelog)}; {function}")
+            server.sql(f"{capture_sql.CHANGELOG.format(changelog=names.changelog)}; {function}")
             server.sql(
                 f"create trigger captured after insert or update or delete on {names.source} "
                 f"for each row execute function {names.function}()"
@@ -113,7 +113,7 @@ def kinds():
 
 def differing(server, names, of_record: str) -> dict[str, int]:
     """Return how many values of each column an export has in another text than the record of the row's last change."""
-    texts = extraction.texts_of(Asked(server), names, "source")
+    texts = capture_sql.texts_of(Asked(server), names, "source")
     counts = ", ".join(f"count(*) filter (where ({text}) is distinct from (row ->> '{c}'))" for c, _, text in texts)
     (line,) = server.sql(
         f"""
@@ -136,7 +136,7 @@ def test_an_export_has_the_text_that_was_captured(kinds):
     assert len(KINDS) >= 20 and int(kinds.sql("select count(*) from kinds")[0]) == sum(map(len, KINDS.values()))
     assert differing(kinds, NAMES, LANDED) == {}
     # a baseline too
-    image = extraction._image(Asked(kinds), NAMES)
+    image = capture_sql.image_of_row(Asked(kinds), NAMES)
     baseline = f"(select (select jsonb_object_agg(key, value) from jsonb_each_text({image})) from kinds as source"
     assert (
         differing(kinds, NAMES, f"{baseline.replace('kinds', 'public.kinds')} where id::text = row_after ->> 'id')")
@@ -180,7 +180,7 @@ def test_values_that_json_has_no_form_for_keep_their_own(kinds):
 
 def test_a_column_of_json_that_comes_later_and_one_that_goes(kinds):
     """Triggers do not know the columns, so no change of the table breaks the application."""
-    names = extraction.Names("public", "plain")
+    names = captures.Names("public", "plain")
     kinds.sql("insert into plain values (1, 'a', '{1}', 'infinity')")
     assert differing(kinds, names, LANDED) == {}
     kinds.sql(

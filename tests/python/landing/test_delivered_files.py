@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import ReadOptions
-from highwater.landing import landing
+from highwater.landing import feed_folders, new_files
 from highwater.landing.deliveries import skipping
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import UNPRINTABLE, printable
@@ -31,7 +31,7 @@ def feed(request, tmp_path, monkeypatch):
 
 def listed(feed) -> tuple[list[str], dict[str, str]]:
     """The names of the files of a feed below its folder, and the problems by name."""
-    files, root = landing.delivered_files(feed), LAYOUTS[feed.layout]
+    files, root = feed_folders.delivered_files(feed), LAYOUTS[feed.layout]
     below = {file: os.path.relpath(file.source_file, root) for file in files}
     return [name for file, name in below.items() if not file.problem], {
         name: file.problem for file, name in below.items() if file.problem
@@ -173,7 +173,7 @@ def test_what_stands_where_a_folder_should_be_is_named(feed, tmp_path, kind, lev
         os.mkfifo(path)
     else:
         path.symlink_to("/etc" if kind == "link that leaves" else "nothing")
-    (file,) = landing.delivered_files(feed)
+    (file,) = feed_folders.delivered_files(feed)
     assert file.source_file == "/".join(parts[: level + 1])
     words = {"file": "is a file where a folder should be", "pipe": "is a pipe", "dangling link": "is a link to nothing"}
     assert words.get(kind, "leaves the landing folder, to /etc") in file.problem
@@ -181,22 +181,22 @@ def test_what_stands_where_a_folder_should_be_is_named(feed, tmp_path, kind, lev
 
 def test_a_landing_folder_that_is_not_there(feed, tmp_path, monkeypatch):
     feed, _ = feed
-    landing.require_landing_folder([feed])
+    feed_folders.require_landing_folder([feed])
     for wrong in ("landnig", "landing/datastream_shop/sound.json", "landing/sound.json"):
         monkeypatch.setenv("HIGHWATER_LANDING", str(tmp_path / wrong))
         with pytest.raises(UsageError, match=r"is not there, so nothing can land\. Is its disk mounted\?") as caught:
-            landing.require_landing_folder([feed])
+            feed_folders.require_landing_folder([feed])
         assert caught.value.exit_code == 2 and wrong in str(caught.value)
     monkeypatch.setenv("HIGHWATER_LANDING", "memory://anything")
-    landing.require_landing_folder([feed])
+    feed_folders.require_landing_folder([feed])
 
 
 def test_the_folder_of_a_feed_may_come_later(feed, tmp_path, monkeypatch):
     feed, _ = feed
-    assert not landing.is_gone(feed)
+    assert not feed_folders.is_gone(feed)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("HIGHWATER_LANDING", str(tmp_path / "empty"))
-    assert landing.delivered_files(feed) == [] and landing.is_gone(feed)
+    assert feed_folders.delivered_files(feed) == [] and feed_folders.is_gone(feed)
 
 
 HOSTILE = [
@@ -231,7 +231,7 @@ def test_hostile_names_are_listed_as_they_are_and_told_as_they_can_be_typed(feed
         assert words[:3] == ["highwater", "land", "--skip"] and words[3] == printable(f"datastream_shop/{name}")
         if not UNPRINTABLE.search(name):
             assert words[3] == f"datastream_shop/{name}"
-        told = landing.changed_file(feed, f"{LAYOUTS['folders']}/{name}")
+        told = new_files.changed_file(feed, f"{LAYOUTS['folders']}/{name}")
         assert not UNPRINTABLE.search(told) and shlex.quote(printable(f"{LAYOUTS['folders']}/{name}")) in told
 
 

@@ -6,7 +6,7 @@ import hashlib
 import pytest
 from highwater.catalog.feeds import Feed, feed_of_settings
 from highwater.formats.formats import FORMATS, ReadOptions
-from highwater.landing import landing
+from highwater.landing import feed_folders, new_files
 from highwater.landing.deliveries import cut_in_words, left_in_words, odd_in_words
 from highwater.landing.file_names import is_called_so, is_whole_beside, left_alone
 from highwater.landing.landings import landed_before_whole, left_for_the_first_time
@@ -190,7 +190,7 @@ def test_what_is_left_alone_is_named_once(visits):
     (folder / "b.csv.6E5fAbCd").write_text("2,")
     (folder / "_temporary").mkdir()
     (folder / "_temporary/0.csv").write_text("3,z\n")
-    found = landing.look(feed)
+    found = feed_folders.look(feed)
     assert [file.source_file for file in found.files] == ["dms_dates/visits/a.csv"] and found.odd == []
     names = {
         "dms_dates/visits/_temporary": "a job of Spark or Hadoop writes it",
@@ -201,9 +201,9 @@ def test_what_is_left_alone_is_named_once(visits):
     assert left_for_the_first_time(feed, found.left) == {}
     (folder / "b.csv.6E5fAbCd").rename(folder / "b.csv")
     (folder / "c.csv.partial").write_text("")
-    assert [*left_for_the_first_time(feed, landing.look(feed).left)] == ["dms_dates/visits/c.csv.partial"]
+    assert [*left_for_the_first_time(feed, feed_folders.look(feed).left)] == ["dms_dates/visits/c.csv.partial"]
     (folder / "b.csv.6E5fAbCd").write_text("2,")  # and again, later
-    assert [*left_for_the_first_time(feed, landing.look(feed).left)] == ["dms_dates/visits/b.csv.6E5fAbCd"]
+    assert [*left_for_the_first_time(feed, feed_folders.look(feed).left)] == ["dms_dates/visits/b.csv.6E5fAbCd"]
 
 
 CUT = {"cut": b"1,a\n2,b", "one value": b"1"}
@@ -221,13 +221,13 @@ def test_a_last_line_without_its_end_was_cut(visits):
     for name, content in {**CUT, **WHOLE}.items():
         (folder / f"{name}.csv").write_bytes(content)
     (folder / "odd.dat2").write_bytes(b"1,a\n")
-    found = landing.look(feed)
-    odd, cut = landing.waiting_files(feed, found)
+    found = feed_folders.look(feed)
+    odd, cut = new_files.waiting_files(feed, found)
     assert odd == ["dms_dates/visits/odd.dat2"]
     assert sorted(cut) == sorted(f"dms_dates/visits/{name}.csv" for name in CUT)
     assert f"echo >> '{folder}/one value.csv'" in cut_in_words(feed, "dms_dates/visits/one value.csv")
     for other in ("csv", "debezium-json"):  # written by anybody; a document ends by itself
-        assert landing.waiting_files(dataclasses.replace(feed, options=ReadOptions(other)), found)[1] == []
+        assert new_files.waiting_files(dataclasses.replace(feed, options=ReadOptions(other)), found)[1] == []
 
 
 def test_what_begins_as_a_file_that_is_gone_is_found(visits):
@@ -235,7 +235,7 @@ def test_what_begins_as_a_file_that_is_gone_is_found(visits):
     content = b"4,jan2 bis\n5,jan3 and more\n"
     (folder / "1.csv").write_bytes(content)
     (folder / "2.csv").write_bytes(content)
-    files = landing.look(feed).files
+    files = feed_folders.look(feed).files
     beginning = hashlib.sha256(content[:20]).hexdigest()
     begins = ["1.csv.6E5fAbCd", "1.csv123456789", "1.csv_.gstmp", "1.csv.ab12cd34.partial", "1.csv.download"]
     others = ["1.csv", "x1.csv.6E5fAbCd", "deeper/1.csv.6E5fAbCd", "1.cs.6E5fAbCd"]

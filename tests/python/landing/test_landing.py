@@ -15,10 +15,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import yaml
-from highwater.builds.told_landing import land_and_tell
+from highwater.builds.landing_report import land_and_tell
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.formats.formats import ReadOptions
-from highwater.landing import landing
+from highwater.landing import feed_folders, landing, new_files, raw_table, table_names
 from highwater.landing.deliveries import all_empty
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.printable import UNPRINTABLE
@@ -72,7 +72,7 @@ def test_a_feed_with_nothing_new_is_not_asked_until_its_table_is_another(worksho
     workshop.deliver(TABLE, "idle.json", b"{}\n")
     newest = workshop.land(FEED)[FEED].newest
     with monkeypatch.context() as patched:
-        patched.setattr(landing, "_entries_of_files", None)
+        patched.setattr(landing, "entries_of_files", None)
         again = workshop.land(FEED)[FEED]
         assert (again.files, again.newest) == (0, newest)
         path = workshop.deliver(TABLE, "another.json", b"{}\n")
@@ -131,7 +131,7 @@ def test_times_of_batches_increase_when_the_clock_is_set_back(workshop, monkeypa
         def now(cls, zone=None):
             return datetime.now(zone) - timedelta(days=1)
 
-    monkeypatch.setattr(landing, "datetime", Yesterday)
+    monkeypatch.setattr(raw_table, "datetime", Yesterday)
     newest = workshop.value(f"select max(landed_at) from raw.{FEED}")
     workshop.deliver(TABLE, "yesterday.json", b"{}\n")
     landing.land(workshop.spark, declared_feeds()[FEED])
@@ -290,7 +290,7 @@ def test_what_is_not_whole_or_not_called_so_waits_and_is_named(workshop, capsys,
         subprocess.run(waiting[0].partition("last line (")[2].partition(")")[0], shell=True, check=True)
         assert land()[0] == []
         with monkeypatch.context() as patched:  # nothing is asked, and what waits is still named
-            patched.setattr(landing, "_entries_of_files", None)
+            patched.setattr(landing, "entries_of_files", None)
             assert "3.dat2" in land()[1]
         (folder / "1.csv.6E5fAbCd").rename(folder / "1.csv")
         (folder / "1.csv").write_text("2,b and more\n")
@@ -302,7 +302,7 @@ def test_what_is_not_whole_or_not_called_so_waits_and_is_named(workshop, capsys,
         path = workshop.folder / f"models/staging/{feed}/_{feed}__sources.yml"
         path.write_text(path.read_text().replace("format: dms-csv", "format: dms-csv\n        endings: [dat2]"))
         assert land() == ([], "")
-        assert landing.has_all_landed(declared_feeds()[feed])
+        assert new_files.has_all_landed(declared_feeds()[feed])
     found = workshop.rows(f"select record from raw.{feed} where entry = 'record' order by 1")
     assert [bytes(record) for (record,) in found] == [
         b"1,a", b"2,b and more", b"3,c", b"4,d", b"5,e", b"6,f",
@@ -369,7 +369,7 @@ def test_tables_that_records_tell(workshop):
         sources = [{"schema": "shop", "table": "Customers"}, {"schema": "crm", "table": "customers"}]
         path = workshop.deliver(feed, "a/b.json", [*({"op": "c", "source": source} for source in sources), None])
         assert workshop.land(feed)[feed].records == 2  # a tombstone says nothing that the delete did not say
-        assert landing.undeclared_folders(reading) == []
+        assert feed_folders.undeclared_folders(reading) == []
     name = f"{feed}/a/{path.name}"
     assert entries(workshop, feed, "file") == [(name, None, None)]
     assert entries(workshop, feed, "record") == [(name, 1, "customers"), (name, 2, "crm.customers")]
@@ -416,7 +416,7 @@ def test_names_of_tables_are_mended_after_a_kill(workshop, monkeypatch):
     with declared(workshop, feed, "orders", **MULTI):
         workshop.deliver(feed, "1.json", of_tables("public.orders"))
         workshop.deliver(feed, "2.json", of_tables("archive.orders", "public.orders"))
-        monkeypatch.setattr(landing, "_rename", lambda *_: 1 / 0)
+        monkeypatch.setattr(table_names, "_rename", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             workshop.land(feed)
         assert tables_of(workshop, feed)["2.json"] == ["orders", "public.orders"], "the planted fault"
@@ -468,7 +468,7 @@ def test_a_declared_folder_may_have_any_name(workshop):
         path.write_text(text)
         workshop.deliver(feed, "Order 'Details'/one.csv", b"1,a\n")
         assert workshop.land(feed)[feed].records == 1
-        assert landing.undeclared_folders(declared_feeds()[feed]) == []
+        assert feed_folders.undeclared_folders(declared_feeds()[feed]) == []
     assert entries(workshop, feed, "record") == [(f"{feed}/Order 'Details'/one.csv", 1, "Order 'Details'")]
 
 
@@ -547,12 +547,12 @@ def test_whether_all_files_have_landed_is_known_without_asking_spark(workshop):
     """`highwater check` names the next command by it."""
     feed = "debezium_all_landed"
     with declared(workshop, feed, "orders", format="debezium-json", connector="postgresql") as reading:
-        assert landing.has_all_landed(reading), "nothing is there to land"
+        assert new_files.has_all_landed(reading), "nothing is there to land"
         for name in ("one", "two"):
             workshop.deliver(feed, f"orders/{name}.json", [{**of_tables("public.orders")[0], "after": {"id": 1}}])
-            assert not landing.has_all_landed(reading)
+            assert not new_files.has_all_landed(reading)
             land_and_tell(workshop.spark, {feed: reading})
-            assert landing.has_all_landed(reading)
+            assert new_files.has_all_landed(reading)
 
 
 def feed_of(name: str, *tables: str, format="debezium-json", role="changes", layout="folders", **source_tables) -> Feed:
@@ -591,7 +591,7 @@ def test_a_feed_of_which_nothing_has_ever_landed_is_told_where_its_files_go(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HIGHWATER_LANDING", raising=False)
     results = [(feed, landing.Landed(feed.name, newest=newest)) for feed, newest in landed]
-    monkeypatch.setattr("highwater.builds.told_landing.land_all", lambda spark, feeds: (result for result in results))
+    monkeypatch.setattr("highwater.builds.landing_report.land_all", lambda spark, feeds: (result for result in results))
     newest = land_and_tell(None, {feed.name: feed for feed, _ in landed}).newest
     assert newest == {feed.name: newest for feed, newest in landed}
     assert capsys.readouterr().out.strip() == told

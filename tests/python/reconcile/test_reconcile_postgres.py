@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
+from highwater.databases import capture_sql, captures, capturing, live_export, source_tables
 from highwater.databases import extract as extraction
-from highwater.databases import live_export, source_tables
 from highwater.reconcile.reconcile import reconcile as reconciliation
 from highwater.reconcile.verdict import FAIL, PASS
 from highwater.runtime.errors import CheckError, UsageError
@@ -66,7 +66,7 @@ def harbour(workshop):
             insert into berths (id, weight) select -n, n from generate_series(380, 396) as n;
             """
         )
-        extraction.enable(workshop.spark, TABLE)
+        capturing.enable(workshop.spark, TABLE)
         with pytest.raises(UsageError, match=r"no feed of exports is declared .* add-table exports_harbour.berths"):
             live_export.export(workshop.spark, TABLE)
         settings = {"role": "export", "positions": "changelog_harbour"}
@@ -397,7 +397,7 @@ def test_parts_of_odd_names_values_and_orders(workshop, harbour, monkeypatch):
     feed, table = "changelog_harbour", "odd_lines"
     monkeypatch.setattr(live_export, "PART_ROWS", 40)
     harbour.sql(ODD)
-    extraction.enable(workshop.spark, f"{feed}.{table}")
+    capturing.enable(workshop.spark, f"{feed}.{table}")
     workshop.add_table(f"exports_harbour.{table}", None, None, "csv", {"role": "export", "positions": feed})
 
     def exported():
@@ -460,9 +460,9 @@ def test_a_throttled_export_rests(workshop, harbour, monkeypatch):
 
 def test_an_older_capture_goes_on_and_json_of_it_is_refused(workshop, harbour, monkeypatch):
     """Its triggers say to_jsonb; without JSON the text is the same."""
-    older = extraction.FUNCTION.format(
-        function=extraction.names_of(None, "berths").function,
-        changelog=extraction.names_of(None, "berths").changelog,
+    older = capture_sql.FUNCTION.format(
+        function=captures.names_of(None, "berths").function,
+        changelog=captures.names_of(None, "berths").changelog,
         record_rows="",
     ).replace("create function", "create or replace function")
     older = older.replace("highwater.image_of(old, tg_relid)", "to_jsonb(old)")

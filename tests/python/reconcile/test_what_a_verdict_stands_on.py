@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from highwater.catalog.feeds import declared_feeds
-from highwater.landing import landing
+from highwater.landing import landing, new_files
 from highwater.reconcile import page as reconcile_page
 from highwater.reconcile import position, repair
 from highwater.reconcile import reconcile as reconciliation
@@ -304,7 +304,7 @@ ASTRAY = [
 @pytest.mark.parametrize("place", ASTRAY)
 def test_an_export_that_lies_elsewhere_is_named(fleet, place):
     def told():
-        nothing = landing.Waiting([], [])
+        nothing = new_files.Waiting([], [])
         return exports_that_wait(fleet.plan, lambda _: nothing)
 
     path = fleet.workshop.exports / place

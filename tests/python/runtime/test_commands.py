@@ -134,7 +134,7 @@ def test_what_an_extraction_needs_is_told_before_spark_starts(tmp_path):
     nothing = {"JAVA_HOME": str(tmp_path), "HIGHWATER_LAKE": str(tmp_path / "lake")}
     one_sentence(run("extract", "shop.orders", **nothing), "shop.orders is not captured; declared are: ")
     one_sentence(run("patch", "shop.orders", "--end", **nothing), "only those can be patched: none")
-    one_sentence(run("extract", "--enable", "orders", **nothing), "'orders' is not written as FEED.TABLE")
+    one_sentence(run("extract", "--enable", "orders", **nothing), "'orders' is not <vendor>_<system>.<table>")
     one_sentence(run("extract", "--enable", "changelog_shop.orders", **nothing), "HIGHWATER_SHOP_URL is not set")
 
 

@@ -235,6 +235,7 @@ def test_a_second_signal_leaves_at_once(tmp_path):
 def test_commands_know_their_name_and_a_closed_pipe(lake, monkeypatch):
     from click.testing import CliRunner
     from highwater import cli
+    from highwater.commands import build
 
     monkeypatch.chdir(PROJECT)
 
@@ -244,10 +245,10 @@ def test_commands_know_their_name_and_a_closed_pipe(lake, monkeypatch):
 
         return fail
 
-    monkeypatch.setattr(cli, "_feeds", failing(OSError(errno.EIO, "Input/output error", "x.yml")))
+    monkeypatch.setattr(build, "feeds_named", failing(OSError(errno.EIO, "Input/output error", "x.yml")))
     error = CliRunner().invoke(cli.commands, ["land"]).exception
     assert faults.sentence_of(error).startswith("highwater land failed on x.yml: ")
-    monkeypatch.setattr(cli, "_feeds", failing(BrokenPipeError()))
+    monkeypatch.setattr(build, "feeds_named", failing(BrokenPipeError()))
     error = CliRunner().invoke(cli.commands, ["land"]).exception
     assert str(error) == "nobody reads the output any more." and error.exit_code == 2
 
@@ -370,7 +371,7 @@ def test_java_speaks_utf8_where_the_locale_is_bare(monkeypatch, settings, expect
 
 
 def test_a_feed_that_fails_keeps_no_other_from_landing_but_a_full_disk_does(lake, monkeypatch, capsys):
-    from highwater.builds.told_landing import land_and_tell
+    from highwater.builds.landing_report import land_and_tell
     from highwater.catalog.feeds import declared_feeds
     from highwater.landing import landing, landings
     from highwater.runtime.errors import UsageError

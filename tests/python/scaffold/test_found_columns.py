@@ -11,7 +11,7 @@ import pytest
 from connect_files import avro_file, by_schema, parquet_file
 from highwater.catalog.feeds import declared_feeds, feed_of_settings
 from highwater.runtime.errors import UsageError
-from highwater.scaffold.found_columns import Told, found_in_files
+from highwater.scaffold.found_columns import Observed, found_in_files
 from repository import FIXTURES, PROJECT
 from test_commands import run
 from workshop import copy_empty_project
@@ -359,6 +359,6 @@ def test_what_is_decided_and_what_is_not_told_is_said_once_for_all_tables(tmp_pa
 
 
 def test_of_many_tables_in_one_folder_the_first_are_named():
-    told = Told(tables={("public", f"shard_{number:03}\x1b[31m") for number in range(300)})
+    told = Observed(tables={("public", f"shard_{number:03}\x1b[31m") for number in range(300)})
     assert "(shard_000\\x1b[31m, " in told.of_several_tables()
     assert " and 295 more)" in told.of_several_tables()

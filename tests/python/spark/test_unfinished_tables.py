@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from highwater.landing.landing import RAW_TABLE
+from highwater.landing.raw_table import RAW_TABLE
 from highwater.runtime.project import lake
 from highwater.spark.spark import remove_unfinished_tables
 from pyspark.errors import PySparkException

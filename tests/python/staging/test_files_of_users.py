@@ -9,9 +9,9 @@ from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
-from highwater.builds.told_landing import land_and_tell
+from highwater.builds.landing_report import land_and_tell
 from highwater.catalog.feeds import declared_feeds
-from highwater.landing import landing
+from highwater.landing import feed_folders, landing
 from highwater.runtime.errors import CheckError
 from highwater.upkeep.rebuild import rebuild_from_raw
 from repository import FIXTURES
@@ -443,8 +443,8 @@ def test_what_an_earlier_version_landed_while_it_was_downloaded_is_told_and_take
     for file in sorted(files.glob("input/dms_dates/visits/*")):
         workshop.deliver("dms_begun.begun_visits", file.name, file.read_bytes())
     with monkeypatch.context() as earlier:
-        earlier.setattr(landing, "left_alone", lambda *names, **of_feed: None)
-        earlier.setattr(landing, "is_called_so", lambda *names, **of_feed: True)
+        earlier.setattr(feed_folders, "left_alone", lambda *names, **of_feed: None)
+        earlier.setattr(feed_folders, "is_called_so", lambda *names, **of_feed: True)
         earlier.setattr(landing, "cut_files", lambda *files: [])
         workshop.land_and_run("dms_begun", "+begun_visits")
     cut = workshop.landing / "dms_begun/begun_visits/20260103-000500456.csv.6E5fAbCd"

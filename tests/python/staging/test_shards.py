@@ -11,9 +11,9 @@ from highwater.catalog.feeds import declared_feeds, feed_of_settings
 from highwater.formats import readers
 from highwater.formats.formats import ReadOptions, Shards
 from highwater.formats.records import CountedStream, TableNames, key_in_shards
-from highwater.landing import landing
+from highwater.landing import table_names
 from highwater.landing.deliveries import undeclared
-from highwater.landing.landing import undeclared_folders
+from highwater.landing.feed_folders import undeclared_folders
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.check import check
@@ -163,7 +163,7 @@ def test_what_landed_under_other_names_is_found():
         feed = feed_of_settings("test", "feed", settings, {"clients": "clients"}, shards=shards)
         tables = {key: json.dumps(table) for key, table in told}
         entries = [SimpleNamespace(entry="file", fields=tables), SimpleNamespace(entry="replayed", fields=None)]
-        return [(each.name, each.shard, each.new_name, each.new_shard) for each in landing._moves(feed, entries)]
+        return [(each.name, each.shard, each.new_name, each.new_shard) for each in table_names.moves_of(feed, entries)]
 
     a, b, public = ("tenant_a", "clients"), ("tenant_b", "clients"), ("public", "clients")
     before = [("clients", a), ("tenant_b.clients", b), ("public.clients", public), ("orders", ("tenant_a", "orders"))]

@@ -166,7 +166,7 @@ def test_a_damaged_table_costs_its_line_alone(two_tables, whole, monkeypatch, ta
 @pytest.mark.soak
 def test_a_page_and_a_build_tell_a_damaged_table_too(two_tables, whole, monkeypatch):
     feeds = {"datastream_cases": declared_feeds()["datastream_cases"]}
-    monkeypatch.setattr(cli, "_feeds", lambda _: feeds)
+    monkeypatch.setattr("highwater.commands.build.feeds_named", lambda _: feeds)
     build = ["build", "--select", "cases", "--quiet"]
     with damaged(two_tables, "lake.customers_merged", lose_files):
         output, told, code = shown(monkeypatch, two_tables, "status", "--format", "html")

@@ -11,14 +11,15 @@ from highwater.catalog.declarations import append_epoch, epochs_of
 from highwater.catalog.entities import declared_columns, has_history, settings_of, sources_of_logs
 from highwater.catalog.feeds import declared_feeds, numbers_of
 from highwater.formats.records import record_batch
-from highwater.landing.landing import as_declared, delivered_files, undeclared_folders
+from highwater.landing.feed_folders import delivered_files, undeclared_folders
+from highwater.landing.read_files import as_declared
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.check import check
 from highwater.scaffold.periods import periods_of
 from highwater.scaffold.rename_table import left_in, renamed_files
 from highwater.upkeep import renaming
-from highwater.upkeep.alter import alteration
+from highwater.upkeep.alterations import alteration
 from repository import PROJECT
 from workshop import copy_empty_project
 

@@ -7,7 +7,9 @@ from click.testing import CliRunner
 from highwater import cli
 from highwater.catalog.as_built import remembered, widens
 from highwater.upkeep import rebuild
-from highwater.upkeep.alter import alter, alteration, what_it_would_touch
+from highwater.upkeep.alter import alter
+from highwater.upkeep.alterations import alteration
+from highwater.upkeep.dry_run import what_it_would_touch
 from highwater.upkeep.evolution import meet
 from repository import FIXTURES
 

@@ -5,7 +5,7 @@ import random
 import pytest
 from highwater.catalog.columns import Column
 from highwater.catalog.declarations import in_columns
-from highwater.upkeep.alter import alteration
+from highwater.upkeep.alterations import alteration
 from highwater.upkeep.evolution import meet
 from test_evolution import envelopes
 from workshop import change

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 import yaml
 from highwater.catalog.declarations import append_epoch
-from highwater.landing import landing
+from highwater.landing import new_files
 from highwater.runtime.errors import UsageError
 from highwater.spark import dbt
 from highwater.upkeep.resync import resync
@@ -334,6 +334,6 @@ def test_random_loads(loads):
 
 
 def test_contents_of_a_file_are_numbered():
-    assert landing.name_of_content("f/t/LOAD1.csv@12") == "f/t/LOAD1.csv"
-    assert landing.number_of_content("f/t/LOAD1.csv@12") == 12
-    assert landing.number_of_content("f/t/a@b.csv") == 1
+    assert new_files.name_of_content("f/t/LOAD1.csv@12") == "f/t/LOAD1.csv"
+    assert new_files.number_of_content("f/t/LOAD1.csv@12") == 12
+    assert new_files.number_of_content("f/t/a@b.csv") == 1

@@ -7,7 +7,9 @@ from highwater.catalog.as_built import remembered
 from highwater.scaffold.add_table import write_logged_tables
 from highwater.scaffold.rename_table import renamed_files
 from highwater.upkeep import renaming
-from highwater.upkeep.alter import alter, alteration, rename, what_it_would_touch
+from highwater.upkeep.alter import alter, rename
+from highwater.upkeep.alterations import alteration
+from highwater.upkeep.dry_run import what_it_would_touch
 from highwater.upkeep.evolution import meet
 from workshop import change
 

@@ -12,7 +12,7 @@ import yaml
 from highwater.catalog.columns import contract, parse_columns
 from highwater.catalog.entities import declared_columns
 from highwater.catalog.feeds import declared_feeds
-from highwater.landing.landing import create_raw_table
+from highwater.landing.raw_table import create_raw_table
 from highwater.reconcile.reconcile import reconcile
 from highwater.reconcile.verdict import FAIL, PASS
 from highwater.upkeep.compact import compact

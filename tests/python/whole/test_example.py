@@ -10,8 +10,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from highwater import cli
 from highwater.builds import last_build
+from highwater.commands import ask
 from highwater.status.status import _compaction, _rows, status
 from pyspark.sql import Row
 from repository import PROJECT
@@ -105,18 +105,18 @@ def test_the_line_of_a_table_in_status_is_what_a_user_asks_for(monkeypatch, caps
 
     at = datetime(2024, 5, 31, 10, 0, 0, 123456)
     row = dict.fromkeys(
-        [*cli.OF_EVERY_TABLE, "gone_back", "patched_since", "disabled_since", "fallen", "trouble", "step"]
+        [*ask.OF_EVERY_TABLE, "gone_back", "patched_since", "disabled_since", "fallen", "trouble", "step"]
     )
     row |= {"table": "orders", "rows": 39, "changed_at": at, "last_build": "2024-05-31 11:00:00"}
     monkeypatch.setattr(of_spark, "reading_session", lambda: contextlib.nullcontext())
     monkeypatch.setattr(of_status, "status", lambda spark, table: [row])
-    cli.status.main([], standalone_mode=False)
+    ask.status.main([], standalone_mode=False)
     header, _, names, _, line, *_ = capsys.readouterr().out.splitlines()
     assert header == "The last build came to its end at 2024-05-31 11:00:00 UTC."
-    assert names.split() == cli.OF_EVERY_TABLE
+    assert names.split() == ask.OF_EVERY_TABLE
     assert line.split()[:2] == ["orders", "39"] and "2024-05-31 10:00:00 " in line
     row["last_build"] = None
-    cli.status.main([], standalone_mode=False)
+    ask.status.main([], standalone_mode=False)
     assert capsys.readouterr().out.startswith("No build has come to its end yet.\n")
 
 

@@ -6,6 +6,7 @@ The oracle is the database itself: what it holds when an extraction lands is wha
 import random
 
 import pytest
+from highwater.databases import capturing
 from highwater.databases import extract as extraction
 from highwater.upkeep.compact import compact
 from postgres import killed_extraction, serving
@@ -24,7 +25,7 @@ def harbour(workshop):
             "create table berths (id bigint primary key, v text, side text not null);"
             "insert into berths select n, 'first', substr('abc', 1 + n % 3, 1) from generate_series(1, 20) as n"
         )
-        extraction.enable(workshop.spark, TABLE)
+        capturing.enable(workshop.spark, TABLE)
         workshop.configure("berths", "merged", "{partition_by: [side]}")
         workshop.build("+berths", command="run")
         yield server

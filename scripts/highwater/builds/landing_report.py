@@ -18,8 +18,9 @@ from highwater.landing.deliveries import (
     odd_in_words,
     undeclared,
 )
-from highwater.landing.landing import changed_file, land_all
+from highwater.landing.landing import land_all
 from highwater.landing.landings import Landing, noted_landing
+from highwater.landing.new_files import changed_file
 from highwater.runtime.faults import trouble_of_one
 from highwater.scaffold.found_columns import several_tables
 
@@ -54,7 +55,7 @@ def land_and_tell(spark, feeds: dict[str, Feed]) -> Landed:
                 click.echo(f"{feed.name}: failed")
                 continue
             found.newest[feed.name] = landed.newest
-            changed = _tell_landed(feed, landed)
+            changed = _report(feed, landed)
             # what is wrong with an export is wrong with no table: it is told, and `highwater reconcile` says it too
             found.changed += [] if feed.role == "export" else changed
             found.refused += landed.refused
@@ -68,7 +69,7 @@ def land_and_tell(spark, feeds: dict[str, Feed]) -> Landed:
     return found
 
 
-def _tell_landed(feed, landed) -> list[str]:
+def _report(feed, landed) -> list[str]:
     """Print what became of a feed; return what to do about its files that have changed, or were cut."""
     if landed.files:
         click.echo(str(landed))

@@ -1,0 +1,30 @@
+"""Commands that make a project ready: init, install."""
+
+import os
+from pathlib import Path
+
+import click
+
+from highwater.commands.group import commands
+from highwater.runtime.printable import in_shell, printable
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder):
+    """Create a dbt project in FOLDER. The folder must be new or empty; the project is named after it."""
+    from highwater.scaffold.new_project import begin_project
+
+    for path in begin_project(folder):
+        click.echo(f"wrote {printable(os.path.relpath(path))}")
+    enter = "" if folder.resolve() == Path.cwd() else f"cd {in_shell(str(folder))}, then "
+    click.echo(f"\nNow: {enter}highwater add-tables --help, or add-table; README.md has the next commands.")
+
+
+@commands.command()
+def install():
+    """Download the jars that Spark needs. Only plain dbt needs this first; every command does it by itself."""
+    from highwater.spark.jars import resolve
+
+    resolve()
+    click.echo("The jars of Spark and the macros of this version are there.")

@@ -1,7 +1,7 @@
 """What the last build knew of its tables, with the commits that it knew it at: `<lake>/facts.json`.
 
-The next build hands it to dbt's macros, which then need not ask (see the macro facts_of_table). A table that has another
-newest commit, whoever made it, is asked.
+The next build hands it to dbt's macros, which then need not ask (see the macro facts_of_table). A table that has
+another newest commit, whoever made it, is asked.
 """
 
 import contextlib
@@ -41,8 +41,8 @@ def keep(answers: Mapping[str, Mapping], before: Mapping[str, str]) -> None:
     """Keep what a run of dbt has answered, of tables that nothing else has written meanwhile.
 
     Arguments:
-        answers: by entity, the facts in dbt's last response about it; {}: there are none. before: see newest_commits, of
-            before the run.
+        answers: by entity, the facts in dbt's last response about it; {}: there are none. before: see newest_commits,
+            as it was before the run.
     """
     commits, known = newest_commits("lake"), read_state(lake() / "facts.json")
     for entity, facts in answers.items():

@@ -12,11 +12,7 @@ from highwater.catalog.declarations import sources_file
 from highwater.catalog.entities import declaration_of, settings_of
 from highwater.catalog.feeds import Feed, declared_feeds, sql_text
 from highwater.catalog.tables import Trouble, by_itself, named, of_each
-<<<<<<< HEAD
 from highwater.formats.formats import CHOICES, DEBEZIUM, are_read_alike
-=======
-from highwater.formats.formats import CHOICES, DEBEZIUM, READ_AS
->>>>>>> rules
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import counted, in_shell, printable
 from highwater.spark.spark import quoted
@@ -246,11 +242,7 @@ def _other_connectors(spark, entity: str, log_batch: int, batches: dict) -> list
     others = []
     for row in spark.sql(asked).collect():
         own, read = declared.get(row.feed), sum(read for (feed, _), (read, _) in batches.items() if feed == row.feed)
-<<<<<<< HEAD
         if own and not are_read_alike(own, row.connector) and row.records * 2 > read:
-=======
-        if own and READ_AS.get(own, own) != READ_AS.get(row.connector, row.connector) and row.records * 2 > read:
->>>>>>> rules
             others.append(OtherConnector(row.feed, own, row.connector, row.records, read, row.first.asDict()))
     return others
 

@@ -12,7 +12,7 @@ from highwater.runtime.package import package
 
 VERSIONED = ["valid_from_sequence", "valid_to_sequence", "valid_from", "valid_to", "is_current", "log_batch"]
 DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
-# of the largest whole number of each type
+# the whole numbers, from the narrowest, and how many digits each may have
 DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 TYPE = re.compile(
     rf"string|boolean|tinyint|smallint|int|bigint|float|double|date|timestamp|timestamp_ntz|binary|{DECIMAL.pattern}"
@@ -22,8 +22,6 @@ TYPES = (
     "date, timestamp, timestamp_ntz, binary, and a database's own: uuid, jsonb, text[], timestamptz, numeric(p,s), … "
     "docs/formats.md (Types) has which one for what of a database."
 )
-# the whole numbers, from the narrowest, and how many digits each may have
-DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 LONGEST_NAME = 255
 UNITS = ("millis", "micros", "nanos")
 # of numbers of 64 bits without a sign, which some producers write as if they had one

@@ -112,8 +112,6 @@ SORT_KEYS = ("oracle_sort_keys", "mysql_sort_keys", "postgresql_sort_keys", "sql
 
 CONNECTORS = ("postgresql", "mysql", "mariadb", "oracle", "sqlserver")
 CONNECTORS += ("db2", "informix", "mongodb", "spanner", "yugabytedb")
-# whose records and positions are those of another one
-READ_AS = {"mariadb": "mysql"}
 
 # the values of settings that are words
 CHOICES = {

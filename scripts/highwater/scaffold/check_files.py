@@ -7,7 +7,7 @@ from pathlib import Path
 from highwater.catalog.columns import as_typed
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.feeds import FORMATS, Feed
-from highwater.formats.formats import CHOICES, DEBEZIUM, READ_AS
+from highwater.formats.formats import CHOICES, DEBEZIUM, are_read_alike
 from highwater.landing.deliveries import skipping
 from highwater.runtime.printable import counted, in_shell
 from highwater.scaffold.checked import THESE, Compared, Declared, Finding
@@ -68,7 +68,7 @@ class Files:
                 continue
             said, count = next(iter(values.most_common(1)), (None, 0))
             declared = self.feed.settings.get(name, DEFAULTS.get(name))
-            if count * 2 > values.total() and READ_AS.get(said, said) != READ_AS.get(declared, declared):
+            if count * 2 > values.total() and not are_read_alike(said, declared):
                 records = f"{count:,} of {counted(values.total(), 'record')} of {self.feed.name}"
                 do = f"write `{name}: {said}` into {sources_file(self.feed.name)}"
                 if said not in CHOICES.get(name, (said,)):

@@ -81,8 +81,8 @@ REFUSED_NOW = f"""
 # up to version 0.5 pending rows stood in the base, beside the rows that they hide
 PENDING_OF_05 = "select 1 from lake.`{entity}_merged` where is_pending and change_type <> 'truncate' limit 1"
 OF_05 = (
-    "{entity}: its base was written by highwater 0.5 and holds pending rows, which this version does not read. Nothing of "
-    "{entity} was built. To make its base anew from its log: highwater rebuild {entity}"
+    "{entity}: its base was written by highwater 0.5 and holds pending rows, which this version does not read. Nothing "
+    "of {entity} was built. To make its base anew from its log: highwater rebuild {entity}"
 )
 
 

@@ -1,5 +1,6 @@
 {%- macro is_view_of_base(relation) -%}
-    {%- set of_table = 'model.' ~ project_name ~ '.' ~ relation.identifier -%}
+    {#- with `where` a test is of a subquery, which has no name -#}
+    {%- set of_table = 'model.' ~ project_name ~ '.' ~ relation.identifier | default('') -%}
     {%- set node = graph.nodes.get(of_table) -%}
     {%- set layers = [of_table ~ '_merged', of_table ~ '_changes'] -%}
     {{ return(

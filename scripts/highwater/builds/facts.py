@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
 
 from highwater.runtime.project import lake, read_state, write_whole
 from highwater.spark.lake_tables import newest_commits
@@ -26,7 +27,7 @@ def handed_over(entities: Iterable[str]) -> Iterator[None]:
     Arguments:
         entities: of which nothing has failed. A test that failed looks at all rows again.
     """
-    commits, known = newest_commits("lake"), read_state(lake() / "facts.json")
+    commits, known = newest_commits("lake"), _known()
     entities = [entity for entity in entities if _is_of(known.get(entity), commits, entity)]
     given = {OF_TABLE + entity: json.dumps(known[entity]["facts"] | {"history": 0}) for entity in entities}
     os.environ |= given | {MET: "met"}
@@ -44,7 +45,7 @@ def keep(answers: Mapping[str, Mapping], before: Mapping[str, str]) -> None:
         answers: by entity, the facts in dbt's last response about it; {}: there are none. before: see newest_commits,
             as it was before the run.
     """
-    commits, known = newest_commits("lake"), read_state(lake() / "facts.json")
+    commits, known = newest_commits("lake"), _known()
     for entity, facts in answers.items():
         known.pop(entity, None)
         if facts and all(
@@ -58,7 +59,14 @@ def keep(answers: Mapping[str, Mapping], before: Mapping[str, str]) -> None:
             kept = {name: facts[name] for name in KEPT}
             known[entity] = {"commits": _commits_of(commits, entity), "facts": kept}
     there = {name.removesuffix("_changes") for name in commits}
-    write_whole(lake() / "facts.json", json.dumps({name: known[name] for name in known if name in there}))
+    tables = {name: known[name] for name in known if name in there}
+    write_whole(lake() / "facts.json", json.dumps({"by": version("highwater"), "tables": tables}))
+
+
+def _known() -> dict[str, dict]:
+    """Return the commits and the facts of each table; those of another version of highwater say something else."""
+    found = read_state(lake() / "facts.json")
+    return found.get("tables", {}) if found.get("by") == version("highwater") else {}
 
 
 def _commits_of(commits: Mapping[str, str], entity: str) -> dict[str, str]:

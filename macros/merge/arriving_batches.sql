@@ -273,6 +273,7 @@
 {%- endmacro -%}
 
 {%- macro _leave_what_landed_since(arriving, since) -%}
+    {#- since: in microseconds -#}
     {%- for source in arriving.staged if since -%}
         {%- do source.update({'batches': source.batches | selectattr('landed_at', 'lt', since | min) | list}) -%}
     {%- endfor -%}
@@ -298,6 +299,7 @@
 {%- macro _may_be_beaten(arriving, current, facts) -%}
     {#- What comes in order is above everything there is, whose files are skipped by that: then no key is looked up. -#}
     {%- set lowest = arriving.ends | map(attribute='lowest') | reject('none') | min(case_sensitive=true) -%}
+    {#- where rows never change the one that came first stays, whatever its sequence -#}
     {%- if highwater.entity_setting(arriving.entity, 'insert_only', false) or lowest is not defined -%}
         {{ return(true) }}
     {%- endif -%}

@@ -14,6 +14,7 @@
 {%- endmacro -%}
 
 {%- macro _literal(value, data_type) -%}
+    {#- a literal of exactly its type: a cast around it would hide it from Delta's choice of files -#}
     {%- if data_type == 'string' -%}
         {{ return("'" ~ (value[1:] | replace('\\', '\\\\') | replace("'", "\\'")) ~ "'") }}
     {%- elif data_type == 'date' -%}

@@ -35,6 +35,7 @@
 {% endmaterialization %}
 
 {%- macro _insert_of_tables(gathered, statement) -%}
+    {#- one commit; run again it changes nothing -#}
     insert into {{ gathered }} replace where
         {%- for where in statement.where %}
         {{ 'or ' if not loop.first }}({{ where }})

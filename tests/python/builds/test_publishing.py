@@ -26,9 +26,9 @@ REFUSED = (Py4JError, PySparkException)
 @pytest.fixture(scope="module")
 def bank(workshop):
     """Accounts and transfers move together; every transaction changes the balance of an account by one transfer."""
-    workshop.add_table(f"{FEED}.accounts", "id:int", "balance:bigint", "datastream-json")
+    workshop.add_table(f"{FEED}.assets", "id:int", "balance:bigint", "datastream-json")
     workshop.add_table(f"{FEED}.transfers", "id:int", "amount:bigint")
-    group(workshop, "bank", ["accounts", "transfers"])
+    group(workshop, "bank", ["assets", "transfers"])
     deliver(workshop, 1)
     build(workshop)
     return workshop
@@ -57,7 +57,7 @@ def deliver(workshop, number):
     operation = "INSERT" if number == 1 else "UPDATE-INSERT"
     balance = number * (number + 1) // 2
     workshop.deliver(
-        f"{FEED}.accounts", f"{number}.json", [change(operation, f"{number:X}", {"id": 1, "balance": balance})]
+        f"{FEED}.assets", f"{number}.json", [change(operation, f"{number:X}", {"id": 1, "balance": balance})]
     )
     workshop.deliver(
         f"{FEED}.transfers", f"{number}.json", [change("INSERT", f"{number:X}", {"id": number, "amount": number})]
@@ -66,18 +66,18 @@ def deliver(workshop, number):
 
 def build(workshop, *selected):
     workshop.land(FEED)
-    return workshop.build(*(selected or ["+accounts", "+transfers"]), command="run")
+    return workshop.build(*(selected or ["+assets", "+transfers"]), command="run")
 
 
 def seen(workshop):
     """The balance and the sum of the transfers, by one query."""
-    return workshop.rows("select (select sum(balance) from accounts), (select sum(amount) from transfers)")[0]
+    return workshop.rows("select (select sum(balance) from assets), (select sum(amount) from transfers)")[0]
 
 
 def test_a_first_build_publishes(bank):
     assert seen(bank) == (1, 1)
     (publication,) = bank.rows("select publication, log_batches, landing_batches from bank_publications")
-    assert publication == (1, {"accounts": 1, "transfers": 1}, {FEED: 1})
+    assert publication == (1, {"assets": 1, "transfers": 1}, {FEED: 1})
     version = bank.version("bank_publications")
     build(bank)
     assert bank.version("bank_publications") == version
@@ -92,19 +92,19 @@ def test_t15_a_table_that_fails_holds_the_other(bank):
     whole = staging.read_text()
     staging.write_text(f"{whole}where raise_error('the file is torn') is null\n")
     try:
-        result = bank.dbt("run", "--select", "+accounts", "+transfers").result
+        result = bank.dbt("run", "--select", "+assets", "+transfers").result
         statuses = {run.node.name: str(run.status) for run in result}
-        assert statuses["transfers_changes"] == "error" and statuses["accounts_changes"] == "success"
-        assert {statuses[name] for name in ("bank_publications", "accounts_merged", "accounts")} == {"skipped"}
+        assert statuses["transfers_changes"] == "error" and statuses["assets_changes"] == "success"
+        assert {statuses[name] for name in ("bank_publications", "assets_merged", "assets")} == {"skipped"}
     finally:
         staging.write_text(whole)
     assert seen(bank) == (1, 1)
     # a part that is built alone applies nothing, and says why
-    build(bank, "accounts_changes", "accounts_merged", "accounts")
+    build(bank, "assets_changes", "assets_merged", "assets")
     assert seen(bank) == (1, 1)
-    assert bank.value("select max(log_batch) from accounts_changes") == 2
-    assert bank.value("select max(log_batch) from accounts_merged") == 1
-    rebuild(bank.spark, "accounts")
+    assert bank.value("select max(log_batch) from assets_changes") == 2
+    assert bank.value("select max(log_batch) from assets_merged") == 1
+    rebuild(bank.spark, "assets")
     assert seen(bank) == (1, 1)
     build(bank)
     assert seen(bank) == (3, 3)
@@ -113,14 +113,14 @@ def test_t15_a_table_that_fails_holds_the_other(bank):
 def test_a_publication_waits_for_every_log(bank):
     deliver(bank, 3)
     bank.land(FEED)
-    bank.dbt("run", "--select", "accounts_changes", "bank_publications", "accounts_merged", "accounts")
+    bank.dbt("run", "--select", "assets_changes", "bank_publications", "assets_merged", "assets")
     assert seen(bank) == (3, 3)
     assert bank.value("select max(publication) from bank_publications") == 2
     told = "bank: nothing is published. transfers_changes has not applied 1 record, from landing batch 3 on"
     assert told in (bank.folder / "logs/dbt.log").read_text()
     build(bank, "+bank_publications")
     assert bank.value("select max(publication) from bank_publications") == 3
-    assert bank.value("select max(log_batch) from accounts_merged") < 3
+    assert bank.value("select max(log_batch) from assets_merged") < 3
 
 
 @pytest.mark.soak
@@ -128,8 +128,8 @@ def test_what_is_published_is_seen_before_and_after_it_is_taken_in(bank):
     assert seen(bank) == (6, 6)
     compact(bank.spark, "transfers")
     assert seen(bank) == (6, 6)
-    compact(bank.spark, "accounts")
-    assert bank.value("select max(log_batch) from accounts_merged") == 3
+    compact(bank.spark, "assets")
+    assert bank.value("select max(log_batch) from assets_merged") == 3
     assert seen(bank) == (6, 6)
 
 
@@ -142,9 +142,9 @@ def test_a_query_that_meets_two_moments_fails(bank):
     with pytest.raises(REFUSED, match=r"a publication came while this query was planned. Run it again"):
         seen(bank)
     with pytest.raises(
-        CheckError, match=r"^accounts: a publication came while this query was planned. Run it again; if it says so"
+        CheckError, match=r"^assets: a publication came while this query was planned. Run it again; if it says so"
     ):
-        show(bank.spark, "select * from accounts", "table")
+        show(bank.spark, "select * from assets", "table")
     bank.spark.sql(f"restore table bank_publications to version as of {version}")
     assert seen(bank) == (6, 6)
 
@@ -154,10 +154,10 @@ def test_publications_that_were_restored_alone_are_published_anew(bank):
     (amount,) = {balance for balance in seen(bank)}
     last = bank.version("bank_publications")
     bank.deliver(f"{FEED}.transfers", "restored.json", [change("INSERT", "90", {"id": 90, "amount": 1})])
-    bank.deliver(f"{FEED}.accounts", "restored.json", [change("UPDATE-INSERT", "90", {"id": 1, "balance": amount + 1})])
+    bank.deliver(f"{FEED}.assets", "restored.json", [change("UPDATE-INSERT", "90", {"id": 1, "balance": amount + 1})])
     build(bank)
     assert seen(bank) == (amount + 1, amount + 1)
-    compact(bank.spark, "accounts")
+    compact(bank.spark, "assets")
     bank.spark.sql(f"restore table bank_publications to version as of {last}")
     with pytest.raises(REFUSED, match=r"if it says so each time: highwater build"):
         seen(bank)
@@ -199,7 +199,7 @@ def test_readers_never_see_half_a_transaction(bank):
         for number in (4, 5):
             deliver(bank, number)
             build(bank)
-            compact(bank.spark, "accounts")
+            compact(bank.spark, "assets")
     assert all(balance == amount for balance, amount in found), found
     assert len(found) >= 2
     assert seen(bank) == (15, 15)
@@ -210,13 +210,13 @@ def test_readers_never_see_half_a_transaction(bank):
 def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
     check = bank.folder / "tests/balances_agree.sql"
     check.write_text(
-        "select 1 as differs where (select sum(balance) from {{ ref('accounts') }}) <> "
+        "select 1 as differs where (select sum(balance) from {{ ref('assets') }}) <> "
         "(select sum(amount) from {{ ref('transfers') }})\n"
     )
     statements = []
     # other groups in the workshop have not been built
     for module in ("catalog.pending", "builds.publish"):
-        monkeypatch.setattr(f"highwater.{module}.publish_groups", lambda: {"bank": ["accounts", "transfers"]})
+        monkeypatch.setattr(f"highwater.{module}.publish_groups", lambda: {"bank": ["assets", "transfers"]})
     monkeypatch.setattr("highwater.spark.dbt.run", lambda arguments: statements.append(arguments) or run(arguments))
     try:
         if seen(bank) == (6, 6):
@@ -228,7 +228,7 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
         bank.land(FEED)
         wrong, rejected = ({"id": number, "balance": balance} for number, balance in [(1, 999), (2, "much")])
         changes = [change("UPDATE-INSERT", "6/1", wrong), change("INSERT", "6/1", rejected)]
-        bank.deliver(f"{FEED}.accounts", "wrong.json", changes)
+        bank.deliver(f"{FEED}.assets", "wrong.json", changes)
         feeds = {FEED: declared_feeds()[FEED]}
         dbt.appended.clear()
         with monkeypatch.context() as patched:
@@ -238,9 +238,9 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
         assert result.exception.exit_code == 1
         assert "    1 of 2 records rejected" in result.output and "does not fit bigint" in result.output
         assert seen(bank) == (15, 15)
-        assert bank.value("select balance from lake_candidate.accounts") == 999
+        assert bank.value("select balance from lake_candidate.assets") == 999
         assert not [words for words in statements if "bank_publications+" in words and "--select" in words[:4]]
-        bank.deliver(f"{FEED}.accounts", "right.json", [change("UPDATE-INSERT", "6/2", {"id": 1, "balance": 21})])
+        bank.deliver(f"{FEED}.assets", "right.json", [change("UPDATE-INSERT", "6/2", {"id": 1, "balance": 21})])
         bank.land(FEED)
         assert build_held(bank.spark, ["--quiet"]) == (0, [])
         assert seen(bank) == (21, 21)
@@ -264,7 +264,7 @@ def test_hold_without_a_group_or_with_a_selection_is_refused(bank, monkeypatch):
         with pytest.raises(UsageError, match=r"nothing_of_it_merged: not built yet.* Build once without --hold"):
             build_held(bank.spark, [])
     with pytest.raises(UsageError, match="takes no --select"):
-        build_held(bank.spark, ["--select", "accounts"])
+        build_held(bank.spark, ["--select", "assets"])
     monkeypatch.setattr("highwater.builds.publish.publish_groups", dict)
     with pytest.raises(UsageError, match="no publish group is declared"):
         build_held(bank.spark, [])
@@ -272,22 +272,22 @@ def test_hold_without_a_group_or_with_a_selection_is_refused(bank, monkeypatch):
 
 @pytest.mark.soak
 def test_a_history_shows_what_is_published(bank):
-    bank.add_table(f"{FEED}.accounts", history=True)
+    bank.add_table(f"{FEED}.assets", history=True)
     build(bank)
-    bank.build("accounts_history", command="build")
+    bank.build("assets_history", command="build")
     balance, _ = seen(bank)
-    last = bank.value("select max(log_batch) from accounts_changes")
-    bank.deliver(f"{FEED}.accounts", "held.json", [change("UPDATE-INSERT", "F0", {"id": 1, "balance": balance + 5})])
+    last = bank.value("select max(log_batch) from assets_changes")
+    bank.deliver(f"{FEED}.assets", "held.json", [change("UPDATE-INSERT", "F0", {"id": 1, "balance": balance + 5})])
     bank.deliver(f"{FEED}.transfers", "held.json", [change("INSERT", "F0", {"id": 240, "amount": 5})])
     # the other log lacks it, so it is not published
-    build(bank, "accounts_changes")
-    assert bank.value("select max(log_batch) from accounts_changes") > last
+    build(bank, "assets_changes")
+    assert bank.value("select max(log_batch) from assets_changes") > last
     for how in ([], ["--full-refresh"]):
-        assert bank.dbt("build", *how, "--select", "accounts_history").success
-        assert bank.rows("select balance from accounts_history where is_current") == [(balance,)]
+        assert bank.dbt("build", *how, "--select", "assets_history").success
+        assert bank.rows("select balance from assets_history where is_current") == [(balance,)]
     build(bank)
-    bank.build("accounts_history", command="build")
-    assert bank.rows("select balance from accounts_history where is_current") == [(balance + 5,)]
+    bank.build("assets_history", command="build")
+    assert bank.rows("select balance from assets_history where is_current") == [(balance + 5,)]
     assert seen(bank) == (balance + 5, balance + 5)
 
 
@@ -333,5 +333,5 @@ def test_partial_images_and_truncates_are_folded_before_they_are_taken_in(worksh
 
 
 def test_the_compiled_view_reads_like_written_by_hand(bank):
-    (path,) = bank.folder.glob("target/compiled/**/marts/bank/accounts.sql")
+    (path,) = bank.folder.glob("target/compiled/**/marts/bank/assets.sql")
     assert not re.search(r"\n\n\n|[ \t]\n", path.read_text().strip())

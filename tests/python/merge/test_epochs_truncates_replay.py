@@ -8,7 +8,7 @@ from highwater.runtime.errors import UsageError
 pytestmark = pytest.mark.long
 
 
-def bill(op, lsn, key, total="1", table="bills", note="n", name="erp"):
+def bill(op, lsn, key, total="1", table="bonds", note="n", name="erp"):
     """A record of Debezium's PostgreSQL connector; decimals are written as text."""
     image = {"id": key, "total": total, "note": note}
     return {
@@ -25,7 +25,7 @@ SETTINGS = {"connector": "postgresql", "layout": "records", "decimals": "string"
 
 @pytest.fixture(scope="module")
 def shop(workshop):
-    workshop.add_table("debezium_shop.bills", "id:int", "total:decimal(9,2),note:string", "debezium-json", SETTINGS)
+    workshop.add_table("debezium_shop.bonds", "id:int", "total:decimal(9,2),note:string", "debezium-json", SETTINGS)
     workshop.add_table(
         "tungsten_two.parcels",
         "id:int",
@@ -34,7 +34,7 @@ def shop(workshop):
         {"dialect": "redshift", "layout": "files", "columns": "[opcode, seqno, row_id, commit_timestamp, service]"},
     )
     workshop.add_table(
-        "tungsten_two.visits", None, "at:string,who:string", "tungsten-csv", {"dialect": "redshift"}, without_key=True
+        "tungsten_two.voyages", None, "at:string,who:string", "tungsten-csv", {"dialect": "redshift"}, without_key=True
     )
     return workshop
 
@@ -48,11 +48,11 @@ def deliver(workshop, name, records):
 
 def build(workshop):
     workshop.land("debezium_shop")
-    workshop.build("+bills", command="run")
+    workshop.build("+bonds", command="run")
 
 
 def rows(workshop):
-    return {key: (str(total), note) for key, total, note in workshop.rows("select * from bills")}
+    return {key: (str(total), note) for key, total, note in workshop.rows("select * from bonds")}
 
 
 def test_a_truncate_hides_what_is_lower_and_nothing_else(shop):
@@ -63,7 +63,7 @@ def test_a_truncate_hides_what_is_lower_and_nothing_else(shop):
     )
     build(shop)
     assert rows(shop) == {3: ("1.00", "n"), 1: ("1.00", "n")}
-    assert shop.rows("select change_type, verdict from bills_changes order by source_line") == [
+    assert shop.rows("select change_type, verdict from bonds_changes order by source_line") == [
         ("insert", "superseded"),
         ("insert", "superseded"),
         ("truncate", "applied"),
@@ -77,7 +77,7 @@ def test_what_comes_late_and_is_lower_stays_hidden(shop):
     deliver(shop, "c.json", [bill("u", 40, 3, "40", note=UNAVAILABLE)])
     build(shop)
     assert rows(shop) == {3: ("40.00", "n"), 1: ("1.00", "n"), 4: ("4.00", "n")}
-    verdicts = shop.rows("select change_type, verdict from bills_changes where source_file like '%b.json' order by 1")
+    verdicts = shop.rows("select change_type, verdict from bonds_changes where source_file like '%b.json' order by 1")
     assert verdicts == [("truncate", "superseded"), ("update", "superseded"), ("update", "applied")]
 
 
@@ -90,26 +90,26 @@ def test_a_truncate_that_comes_late_hides_rows_that_are_there(shop):
     deliver(shop, "f.json", [bill("c", 50, 1, table="payments"), "{broken", bill("c", 51, 5)])
     build(shop)
     assert rows(shop) == {3: ("41.00", None), 5: ("1.00", "n")}
-    assert shop.value("select count(*) from bills_changes where verdict = 'duplicate'") == 1
+    assert shop.value("select count(*) from bonds_changes where verdict = 'duplicate'") == 1
 
 
 def test_a_rebuild_knows_of_truncates(shop):
     from highwater.upkeep.rebuild import rebuild
 
-    table = shop.table_id("bills_merged")
-    rebuild(shop.spark, "bills")
-    assert shop.table_id("bills_merged") == table
+    table = shop.table_id("bonds_merged")
+    rebuild(shop.spark, "bonds")
+    assert shop.table_id("bonds_merged") == table
     assert rows(shop) == {3: ("41.00", None), 5: ("1.00", "n")}
-    shop.build("bills_merged", command="test")
+    shop.build("bonds_merged", command="test")
 
 
 def test_records_of_undeclared_tables_and_broken_ones_are_listed(shop):
     listed = shop.rows(
         "select source_table, source_line, cast(record as string) from raw.debezium_shop where entry = 'record' "
-        "and (source_table is null or source_table not in ('bills')) order by source_line"
+        "and (source_table is null or source_table not in ('bonds')) order by source_line"
     )
     assert [(table, line) for table, line, _ in listed] == [("payments", 1), (None, 2)]
-    assert shop.value("select count(*) from bills_changes where source_file like '%f.json'") == 1
+    assert shop.value("select count(*) from bonds_changes where source_file like '%f.json'") == 1
 
 
 def test_a_resync_beats_what_came_before_and_empties_the_table(shop):
@@ -142,22 +142,22 @@ def test_replay_takes_what_is_accepted_now_once(shop):
     build(shop)
     assert rows(shop) == {9: ("99.00", "n")}
     # an epoch empties the table once
-    assert shop.value("select count(*) from bills_changes where change_type = 'truncate' and is_derived") == 1
-    assert replay(shop.spark, "bills") == "debezium_shop: no rejected record of bills is accepted now."
-    declared = shop.folder / "models/tables/shop/bills.yml"
+    assert shop.value("select count(*) from bonds_changes where change_type = 'truncate' and is_derived") == 1
+    assert replay(shop.spark, "bonds") == "debezium_shop: no rejected record of bonds is accepted now."
+    declared = shop.folder / "models/tables/shop/bonds.yml"
     declared.write_text(declared.read_text().replace("decimal(9,2)", "decimal(12,2)"))
     for layer in ("changes", "merged"):
-        shop.spark.sql(f"alter table bills_{layer} set tblproperties ('delta.enableTypeWidening' = 'true')")
-        shop.spark.sql(f"alter table bills_{layer} alter column total type decimal(12,2)")
-    assert "2 records of bills arrive again" in replay(shop.spark, "bills")
+        shop.spark.sql(f"alter table bonds_{layer} set tblproperties ('delta.enableTypeWidening' = 'true')")
+        shop.spark.sql(f"alter table bonds_{layer} alter column total type decimal(12,2)")
+    assert "2 records of bonds arrive again" in replay(shop.spark, "bonds")
     build(shop)
     # the delete stands behind the update in its file, and still does
     assert set(rows(shop)) == {9}
     classified = shop.rows(
-        "select verdict from bills_changes where source_file like '%resync3.json' order by landing_batch, source_line"
+        "select verdict from bonds_changes where source_file like '%resync3.json' order by landing_batch, source_line"
     )
     assert [row[0] for row in classified] == ["rejected", "applied", "rejected", "superseded", "duplicate"]
-    assert "no rejected record" in replay(shop.spark, "bills")
+    assert "no rejected record" in replay(shop.spark, "bonds")
 
 
 @pytest.mark.soak
@@ -184,9 +184,9 @@ def test_t19_services_that_are_not_declared_cannot_be_compared(shop):
 
     assert "2 records of parcels arrive again" in replay(shop.spark, "parcels")
     line = '"I","7","1","2016-03-11 20:51:10.000","alpha","noon","ann"\n'
-    (folder / "shop-visits-7.csv").write_text(line + line)
+    (folder / "shop-voyages-7.csv").write_text(line + line)
     shop.land("tungsten_two")
-    shop.build("+parcels", "+visits_changes", command="run")
+    shop.build("+parcels", "+voyages_changes", command="run")
     assert shop.rows("select * from parcels") == [(1, "b")]  # beta took over from alpha, whatever its numbers
 
 
@@ -195,15 +195,15 @@ def test_t20_a_table_without_a_key_has_a_log_and_no_more(shop):
     with pytest.raises(UsageError, match=r"A table that has no key can have a log, but no merged table: --without-key"):
         shop.add_table("tungsten_two.notes", None, "text:string")
     assert not list(shop.folder.glob("models/**/notes*"))
-    assert not list(shop.folder.glob("models/m*/two/visits*"))
+    assert not list(shop.folder.glob("models/m*/two/voyages*"))
     # delivered and built with the parcels
-    assert shop.rows("select who, verdict from visits_changes") == [("ann", "applied")] * 2
-    merged = shop.folder / "models/merged/two/visits_merged.sql"
+    assert shop.rows("select who, verdict from voyages_changes") == [("ann", "applied")] * 2
+    merged = shop.folder / "models/merged/two/voyages_merged.sql"
     original = (shop.folder / "models/merged/two/parcels_merged.sql").read_text()
-    merged.write_text(original.replace("parcels", "visits"))
+    merged.write_text(original.replace("parcels", "voyages"))
     try:
-        with pytest.raises(AssertionError, match="visits has no key, so it has a log and no merged table"):
-            shop.build("visits_merged", command="run")
-        assert not shop.spark.catalog.tableExists("lake.visits_merged")
+        with pytest.raises(AssertionError, match="voyages has no key, so it has a log and no merged table"):
+            shop.build("voyages_merged", command="run")
+        assert not shop.spark.catalog.tableExists("lake.voyages_merged")
     finally:
         merged.unlink()

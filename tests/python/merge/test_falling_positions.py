@@ -146,7 +146,7 @@ TABLES = {
     "debezium_restored.pallets": POSTGRES,  # nothing in the records tells
     "debezium_restored.bins": POSTGRES,  # a truncate that falls, and changes below a truncate
     "debezium_restored.pots": POSTGRES,  # changes that carry some columns only
-    "debezium_weeks.crates": MYSQL | {"clock": "ignore"},
+    "debezium_weeks.casks": MYSQL | {"clock": "ignore"},
     "debezium_few.drums": MYSQL,
     "debezium_at_once.bales": MYSQL,
     "debezium_late.sacks": POSTGRES,
@@ -158,7 +158,7 @@ FIRST = {
                                pallet(3, "c", 4, 9400, "c"), pallet(2, "b", 2, 9200, "c")],
     "debezium_restored.pots": [pot(1, "a", "b", 1, 9100, "c"), pot(2, "x", "y", 5, 9200, "c"),
                                pot(2, "w", AWAY, 4, 9150)],
-    "debezium_weeks.crates": [crate(key, "old", key, 1000 * key, "c") for key in range(1, 5)],
+    "debezium_weeks.casks": [crate(key, "old", key, 1000 * key, "c") for key in range(1, 5)],
     "debezium_few.drums": [crate(key, "old", key, 1000 * key, "c") for key in range(1, 5)],
     "debezium_at_once.bales": [
         crate(1, "a", 1, 100, "c"), crate(2, "b", 2, 200, "c"), crate(1, "a2", 3, 300),
@@ -173,7 +173,7 @@ SECOND = {
     "debezium_restored.bins": [pallet(5, "e", 7200, 410, "c"), pallet(None, None, 7201, 420, "t"),
                                pallet(6, "f", 7202, 430, "c")],
     "debezium_restored.pots": [pot(1, "a2", AWAY, 7200, 410), pot(2, AWAY, "y2", 7201, 420)],
-    "debezium_weeks.crates": [crate(1, "new", 7200, 10), crate(2, None, 7201, 20, "d"), crate(5, "e", 7202, 30, "c"),
+    "debezium_weeks.casks": [crate(1, "new", 7200, 10), crate(2, None, 7201, 20, "d"), crate(5, "e", 7202, 30, "c"),
                               crate(3, "new", 7203, 40)],
     # one change of one key, and one that is in order: too little to wait for
     "debezium_few.drums": [crate(1, "new", 7200, 10), crate(4, "newer", 7201, 5000)],
@@ -284,16 +284,16 @@ def test_an_epoch_is_declared_by_the_command(built):
 
 @pytest.mark.long
 def test_what_was_wrong_for_weeks_is_found_and_put_right(built):
-    assert rows(built, "crates") == {1: "old", 2: "old", 3: "old", 4: "old", 5: "e"}
+    assert rows(built, "casks") == {1: "old", 2: "old", 3: "old", 4: "old", 5: "e"}
     path = sources_file("debezium_weeks")
     path.write_text(re.sub(r"\n *clock: ignore", "", path.read_text()))
-    found = status(built.spark, "crates")[0]
+    found = status(built.spark, "casks")[0]
     assert (found["fallen"], str(found["fallen_since"])) == (3, str(datetime.fromtimestamp(START + 7200)))
     said = declare_epochs(built.spark, "debezium_weeks")
-    assert "highwater rebuild crates --from raw" in said[-2], said
-    rebuild_from_raw(built.spark, "crates")
-    assert rows(built, "crates") == {1: "new", 3: "new", 4: "old", 5: "e"}
-    assert not status(built.spark, "crates")[0]["fallen"]  # nothing may be superseded any more
+    assert "highwater rebuild casks --from raw" in said[-2], said
+    rebuild_from_raw(built.spark, "casks")
+    assert rows(built, "casks") == {1: "new", 3: "new", 4: "old", 5: "e"}
+    assert not status(built.spark, "casks")[0]["fallen"]  # nothing may be superseded any more
 
 
 @pytest.mark.long

@@ -6,10 +6,14 @@
 {%- set facts = highwater.facts_of_table(entity) if execute and not var('audit', false) else {} -%}
 {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
 {%- set since = facts.merged_since | default(none) -%}
+{#- truncates are no rows of a key; where all rows are looked at, one without a sequence is, whatever it is -#}
+{%- set newer = "change_type <> 'truncate' and log_batch > " ~ since ~ ' and log_batch <= ' ~ facts.log_batch -%}
+{%- set every = "change_type <> 'truncate' or change_sequence_number is null" -%}
+{%- set pending = "change_type <> 'truncate' and log_batch > (select coalesce(max(base.log_batch), 0) from "
+    ~ model ~ ' as base)' %}
 
 with
 
--- truncates are no rows of a key; what has no sequence is looked at, whatever it is
 rows_of_layers as (
 
     select
@@ -17,12 +21,7 @@ rows_of_layers as (
         change_sequence_number,
         true as is_base
     from {{ model }}
-    {%- if since is not none %}
-    -- what this build has written
-    where change_type <> 'truncate' and log_batch > {{ since }}
-    {%- else %}
-    where change_type <> 'truncate' or change_sequence_number is null
-    {%- endif %}
+    where {{ newer if since is not none else every }}
 
     union all
 
@@ -33,13 +32,7 @@ rows_of_layers as (
     from {{ log }}
     where
         verdict = 'applied'
-        and change_type <> 'truncate'
-        {%- if since is not none %}
-        and log_batch > {{ since }}
-        and log_batch <= {{ facts.log_batch }}
-        {%- else %}
-        and log_batch > (select coalesce(max(base.log_batch), 0) from {{ model }} as base)
-        {%- endif %}
+        and {{ newer if since is not none else pending }}
 
 ),
 

@@ -12,8 +12,9 @@
     'micros': ['io.debezium.time.MicroTimestamp'], 'nanos': ['io.debezium.time.NanoTimestamp']} -%}
 {%- set query = "select max(landing_batch) from " ~ log ~ " where feed = '" ~ feed ~ "'" -%}
 {%- set facts = highwater.facts_of_table(entity) if execute else {} -%}
-{%- set known = facts.feeds[feed] if feed in facts.get('feeds', {}) and 'since' not in facts -%}
-{%- set watermark = known if known is not none and known is defined else (run_query(query).rows[0][0] or 0) | int if log else 0 -%}
+{%- set known = facts.feeds.get(feed) if facts.feeds and 'since' not in facts else none -%}
+{%- set asked = (run_query(query).rows[0][0] or 0) | int if log and known is none else 0 -%}
+{%- set watermark = asked if known is none else known -%}
 {#- what a build has applied that was killed before it had told of it -#}
 {%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, watermark)
     if execute else watermark -%}

@@ -38,8 +38,8 @@ WHOLE_ROWS = {
     ),
     "what the log alone has is forgotten": (
         f"{MERGE}/arriving_batches.sql",
-        "if newest > applied_batch",
-        "if newest > applied_batch + 1000000",
+        "if facts.log_batch > facts.applied -",
+        "if facts.log_batch > facts.applied + 1000000 -",
     ),
     "what stands is not asked": (
         f"{MERGE}/arriving_batches.sql",
@@ -58,7 +58,7 @@ WHOLE_ROWS = {
     ),
     "log batches do not rise": (
         f"{MERGE}/judged_changes.sql",
-        "{{ arriving.log_batch }} as log_batch\n        {{- highwater._columns_of_05(arriving) }}\n    from ranked",
+        "{{ arriving.log_batch }} as log_batch\n    from ranked",
         "{{ arriving.log_batch - 1 }} as log_batch\n    from ranked",
     ),
     "superseded changes are applied": (

@@ -349,7 +349,7 @@ SQL_FAULTS = {
     "layout of a generic test": (
         edit("tests/generic/has_unique_key.sql", "having", "HAVING"),
         ["tests/generic"],
-        "tests/generic/has_unique_key.sql:8:1: CP01",
+        "tests/generic/has_unique_key.sql:15:1: CP01",
     ),
     "SQL of a macro": (
         edit(

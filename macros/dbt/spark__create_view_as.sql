@@ -19,9 +19,8 @@
     {#- Staging and views of a base alone: there the SQL says all columns, and their types are declared. A view keeps Spark's
         settings of when it was written, so they must be the same too, which `highwater build` knows. dbt has queried the
         text of every view already. -#}
-    {%- set of_base = 'model.' ~ project_name ~ '.' ~ model.name ~ '_merged' -%}
     {{ return(
-        (model.fqn[1] == 'staging' or of_base in model.depends_on.nodes) and env_var('HIGHWATER_PROJECT', 'changed') == 'as it was'
+        (model.fqn[1] == 'staging' or highwater.is_view_of_base(this)) and env_var('HIGHWATER_PROJECT', 'changed') == 'as it was'
         and not flags.FULL_REFRESH and not config.get('contract').enforced
         and ('View Text: ' ~ sql | trim ~ '\nView Original Text: ') in (there.information or '')
     ) }}

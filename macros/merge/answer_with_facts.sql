@@ -9,7 +9,7 @@
     {%- set facts = highwater.facts_of_table(entity) -%}
     {%- if facts and is_log -%}
         {%- do facts.update(facts.pop('arrived')) -%}
-    {%- elif facts and facts.due is not none -%}
+    {%- elif facts and facts.get('due') is not none -%}
         {%- do facts.update({'merged_since': facts.applied, 'applied': facts.log_batch, 'rows': facts.rows + facts.due, 'held': none}) -%}
         {%- do highwater.base_as_known(relation, facts, node.config.meta.merged.compact_when) -%}
     {%- endif -%}

@@ -203,6 +203,8 @@
 {%- macro _counts_by_second(source, counts, where) -%}
     {#- Of each second of the source's clock its positions: where those of a later second are lower, more is asked. -#}
     {%- set is_timed = 'rejection_reason is null and ' ~ highwater.is_timed_change(source.feed) -%}
+    {#- the table may have a column of any name, also the one that is given to this -#}
+    {%- set second = 'case when rejection_reason is null then unix_seconds(changed_at) end' -%}
     select
         landing_batch,
         unix_micros(landed_at) as landed_at,
@@ -218,7 +220,7 @@
             select
                 landing_batch,
                 landed_at,
-                case when rejection_reason is null then unix_seconds(changed_at) end as second,
+                {{ second }} as second,
                 min(change_sequence_number) filter (where {{ is_timed }}) as `lowest timed`,
                 max(change_sequence_number) filter (where rejection_reason is null and changed_at is not null) as `highest timed`
                 {%- for count, name, fold in counts %},
@@ -226,7 +228,7 @@
                 {%- endfor %}
             from {{ source.relation }}
             where {{ where }}
-            group by landing_batch, landed_at, second
+            group by landing_batch, landed_at, {{ second }}
         )
     )
     group by landing_batch, landed_at

@@ -6,7 +6,7 @@
         {%- do facts.update({'rows': found.rows, 'held': found.log_batch}) -%}
     {%- elif not facts -%}
         {%- set found = highwater.rows_and_watermark(merged) -%}
-        {{ return({'rows': found.rows, 'applied': found.log_batch}) }}
+        {{ return({'rows': found.rows, 'applied': found.log_batch, 'held': found.log_batch}) }}
     {%- endif -%}
     {{ return(facts) }}
 {%- endmacro -%}

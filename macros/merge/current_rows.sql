@@ -4,10 +4,11 @@
     {%- set may_outlive = truncates and highwater.entity_setting(entity, 'partial_images', false) -%}
     {%- set log = log or api.Relation.create(schema=merged.schema, identifier=entity ~ '_changes') -%}
     {%- set facts = highwater.facts_of_table(entity) if execute and not publications else {} -%}
-    {%- set base = highwater._base_of_view(merged, facts) if execute and load_relation(merged) else none -%}
-    {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, entity, facts) -%}
+    {%- set rule = highwater.built_model(entity ~ '_merged').config.meta.merged.compact_when if execute and not publications else none -%}
+    {%- set base = highwater.base_as_known(merged, facts, rule) if execute and load_relation(merged) else none -%}
+    {%- set is_plain = base and not publications and highwater._is_written_at_once(base, log, rule, facts) -%}
     {%- if base and not is_plain and base.held is none -%}
-        {%- set base = highwater._base_of_view(merged, {}) -%}
+        {%- set base = highwater.base_as_known(merged, {}, rule) -%}
     {%- endif -%}
     {%- set rows = merged if is_plain else 'base_and_pending' -%}
     {%- if is_plain and truncates -%}
@@ -165,15 +166,9 @@ truncates as (
 )
 {%- endmacro -%}
 
-{%- macro _base_of_view(merged, facts) -%}
-    {%- set found = highwater.rows_and_watermark(merged) if not facts else {'rows': facts.rows, 'log_batch': facts.held} -%}
-    {{ return({'rows': found.rows, 'held': found.log_batch, 'applied': facts.applied | default(found.log_batch)}) }}
-{%- endmacro -%}
-
-{%- macro _is_written_at_once(base, log, entity, facts) -%}
+{%- macro _is_written_at_once(base, log, rule, facts) -%}
     {#- Then nothing is pending once a build is over, and the base is what there is to see. A view of a table that grows
         looks for more before it has to. -#}
-    {%- set rule = highwater.built_model(entity ~ '_merged').config.meta.merged.compact_when -%}
     {%- if not load_relation(log) or rule != 'always' and (not rule.base_rows or base.rows * 2 > rule.base_rows) -%}
         {{ return(false) }}
     {%- elif facts and facts.log_batch <= base.applied -%}

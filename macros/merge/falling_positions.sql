@@ -44,6 +44,10 @@
 
 {%- macro _falls_of_batches(arriving, source) -%}
     {%- set key = highwater.entity_key(arriving.entity) -%}
+    {%- set keys = [] -%}
+    {%- for column in key -%}
+        {%- do keys.append('`key ' ~ loop.index ~ '`') -%}
+    {%- endfor -%}
     {%- set truncates = highwater.entity_setting(arriving.entity, 'truncates', false) -%}
     {%- set facts -%}
             change_sequence_number,
@@ -63,11 +67,12 @@ struct(change_sequence_number, changed_at, is_timed, source_file, source_line, l
     {%- set earlier = 'order by landed, source_file, source_line rows between unbounded preceding and 1 preceding' -%}
     with
 
+    -- what is a key is called by its place: its own name may be one of those below
     arrivals as (
 
         select
             {%- for column in key %}
-            `{{ column }}`,
+            `{{ column }}` as `key {{ loop.index }}`,
             {%- endfor %}
             unix_micros(landed_at) as landed,
             {{ facts }}
@@ -95,7 +100,7 @@ struct(change_sequence_number, changed_at, is_timed, source_file, source_line, l
         left semi join arrivals
             on
                 {%- for column in key %}
-                {{ 'and ' if not loop.first }}held.`{{ column }}` = arrivals.`{{ column }}`
+                {{ 'and ' if not loop.first }}held.`{{ column }}` = arrivals.`key {{ loop.index }}`
                 {%- endfor %}
         where {{ above }}
         {%- if truncates %}
@@ -141,7 +146,7 @@ struct(change_sequence_number, changed_at, is_timed, source_file, source_line, l
         select
             *,
             -- the highest that came before, of the key and of all
-            max({{ position }}) over (partition by {{ '`' ~ key | join('`, `') ~ '`' }} {{ earlier }}) as `of key`,
+            max({{ position }}) over (partition by {{ keys | join(', ') }} {{ earlier }}) as `of key`,
             max({{ position }}) over ({{ earlier }}) as `of all`
             {%- if truncates %},
             max(case when is_truncate then {{ position }} end) over ({{ earlier }}) as `of truncates`
@@ -183,7 +188,7 @@ struct(change_sequence_number, changed_at, is_timed, source_file, source_line, l
             landing_batch,
             source_file,
             count(fall) as fallen,
-            collect_set(case when fall is not null then struct(`{{ key | join('`, `') }}`) end) as keys,
+            collect_set(case when fall is not null then struct({{ keys | join(', ') }}) end) as keys,
             count(fall) > 0 and count(*) > 1 and every(is_below) as is_whole_file,
             min_by(fall, struct(landed, source_file, source_line)) filter (where fall is not null) as first,
             min(least(fall.newer.changed_at, case when is_below then changed_at end)) as began_at,
@@ -255,7 +260,7 @@ struct(change_sequence_number, changed_at, is_timed, source_file, source_line, l
     inner join (
         select
             `{{ key | join('`, `') }}`,
-            max(struct(change_sequence_number, changed_at)) as held
+            max(struct(change_sequence_number, changed_at)) as `held change`
         from (
             {%- for relation in arriving.current %}
             {{ 'union all' if not loop.first }}
@@ -273,7 +278,7 @@ struct(change_sequence_number, changed_at, is_timed, source_file, source_line, l
             {%- for column in key %}
             lost.`{{ column }}` = current_rows.`{{ column }}` and
             {%- endfor %}
-            {{ highwater._is_later_below('lost', 'held') }}
+            {{ highwater._is_later_below('lost', '`held change`') }}
     where lost.feed = '{{ source.feed }}' and lost.verdict = 'superseded' and {{ highwater.is_timed_change(source.feed, 'lost.') }}
     {%- endset -%}
     {{ return(fromjson(run_query(question).rows[0][0])) }}

@@ -178,7 +178,7 @@ def _run(plan: Plan, feeds: dict[str, Feed], is_held: bool, refused: list) -> tu
     given += [word for met in refused for word in ("--exclude", *met.models)]
     before = newest_commits("lake")
     known = [entity for entity, _ in logged_tables()] if plan.record and not plan.record["left"] else []
-    with facts.handed_over(known):
+    with facts.handed_over(known, before):
         outcome = dbt.outcome_of(["build", *(["--select"] * bool(plan.selected)), *plan.selected, *given])
     facts.keep(dbt.answers, before)
     return _with_operations(outcome), []

@@ -21,13 +21,13 @@ MET = "HIGHWATER_COLUMNS"
 
 
 @contextlib.contextmanager
-def handed_over(entities: Iterable[str]) -> Iterator[None]:
+def handed_over(entities: Iterable[str], commits: Mapping[str, str]) -> Iterator[None]:
     """Let dbt's macros know what is known of tables, and that their declared columns are those of their tables.
 
     Arguments:
-        entities: of which nothing has failed. A test that failed looks at all rows again.
+        entities: of which nothing has failed. A test that failed looks at all rows again. commits: see newest_commits.
     """
-    commits, known = newest_commits("lake"), _known()
+    known = _known()
     entities = [entity for entity in entities if _is_of(known.get(entity), commits, entity)]
     given = {OF_TABLE + entity: json.dumps(known[entity]["facts"] | {"history": 0}) for entity in entities}
     os.environ |= given | {MET: "met"}
@@ -66,7 +66,8 @@ def keep(answers: Mapping[str, Mapping], before: Mapping[str, str]) -> None:
 def _known() -> dict[str, dict]:
     """Return the commits and the facts of each table; those of another version of highwater say something else."""
     found = read_state(lake() / "facts.json")
-    return found.get("tables", {}) if found.get("by") == version("highwater") else {}
+    tables = found.get("tables") if found.get("by") == version("highwater") else None
+    return tables if isinstance(tables, dict) else {}
 
 
 def _commits_of(commits: Mapping[str, str], entity: str) -> dict[str, str]:
@@ -78,4 +79,6 @@ def _version(commits: Mapping[str, str], entity: str, layer: str) -> int:
 
 
 def _is_of(known: Mapping | None, commits: Mapping[str, str], entity: str) -> bool:
-    return bool(known) and known["commits"] == _commits_of(commits, entity)
+    if not isinstance(known, dict) or not isinstance(known.get("facts"), dict):
+        return False
+    return known.get("commits") == _commits_of(commits, entity) and known["facts"].keys() == {*KEPT}

@@ -25,17 +25,20 @@ def folders_of_tables() -> dict[str, Path]:
 
 def newest_commit(schema: str, table: str) -> str | None:
     """Return what tells the newest commit of a table of the lake's folder from any other; None: there is none."""
-    newest = newest_commit_in(lake() / "tables" / f"{schema}.db" / table)
-    if newest is None:
-        return None
-    state = newest.stat()
-    return f"{newest.stem} {state.st_size} {state.st_mtime_ns}"
+    return _mark_of(newest_commit_in(lake() / "tables" / f"{schema}.db" / table))
 
 
 def newest_commits(schema: str) -> dict[str, str]:
     """Return what tells the newest commit of each table of a schema from any other, by the name of the table."""
-    names = [name.partition(".")[2] for name in folders_of_tables() if name.startswith(f"{schema}.")]
-    return {name: commit for name in names if (commit := newest_commit(schema, name))}
+    folders = [log.parent for log in (lake() / "tables" / f"{schema}.db").glob("*/_delta_log")]
+    return {folder.name: mark for folder in folders if (mark := _mark_of(newest_commit_in(folder)))}
+
+
+def _mark_of(commit: Path | None) -> str | None:
+    if commit is None:
+        return None
+    state = commit.stat()
+    return f"{commit.stem} {state.st_size} {state.st_mtime_ns}"
 
 
 def newest_commit_in(folder: Path) -> Path | None:

@@ -26,7 +26,7 @@ def commit(lake, layer, version, content="{}"):
 
 
 def handed() -> dict | None:
-    with facts.handed_over(["orders", "another"]):
+    with facts.handed_over(["orders", "another"], newest_commits("lake")):
         given = os.environ.get(facts.OF_TABLE + "orders")
         assert os.environ[facts.MET] == "met" and facts.OF_TABLE + "another" not in os.environ
     assert not [name for name in os.environ if name.startswith((facts.OF_TABLE, facts.MET))]
@@ -91,4 +91,22 @@ def test_another_version_means_something_else(lake, monkeypatch):
 def test_a_damaged_file_is_asked_for(lake, content):
     built(lake)
     (lake / "facts.json").write_text(content)
+    assert handed() is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda found: found.update(tables=[]),
+        lambda found: found["tables"].update(orders=None),
+        lambda found: found["tables"]["orders"].pop("commits"),
+        lambda found: found["tables"]["orders"].update(facts=4),
+        lambda found: found["tables"]["orders"]["facts"].pop("feeds"),
+    ],
+)
+def test_a_file_that_somebody_has_edited_is_asked_for(lake, damage):
+    built(lake)
+    found = json.loads((lake / "facts.json").read_text())
+    damage(found)
+    (lake / "facts.json").write_text(json.dumps(found))
     assert handed() is None

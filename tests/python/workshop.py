@@ -7,6 +7,8 @@ import re
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,28 @@ def reading(read, threads: int = 1):
             done.set()
         for reader in readers:
             reader.result()
+
+
+IN_ORDER = ("change_sequence_number", "is_deleted", "change_hash", "change_type", "present_columns")
+
+
+def rows_in_the_end(changes: list, columns: list[str], key: list[str]) -> list[tuple]:
+    """Return the rows that accepted changes of the change contract leave, whatever builds would make of them.
+
+    It is the guarantee once more, in Python: the total order, and of partial images the latest that carries a column.
+    """
+    rows = {}
+    for change in sorted(changes, key=lambda each: (each[IN_ORDER[0]], not each[IN_ORDER[1]], each[IN_ORDER[2]])):
+        identity = tuple(change[name] for name in key)
+        carried = change["present_columns"]
+        if change["change_type"] == "truncate":
+            rows.clear()
+        elif change["is_deleted"]:
+            rows.pop(identity, None)
+        else:
+            row = {name: change[name] for name in columns if carried is None or name in {*key, *carried}}
+            rows[identity] = row if carried is None else rows.get(identity, {}) | row
+    return [tuple(row.get(name) for name in columns) for row in rows.values()]
 
 
 # the manifest is written anew by each command, and no test reads it
@@ -234,6 +258,19 @@ class Workshop:
         bad = {r.node.name: r.message for r in result.result if str(r.status) in ("error", "fail", "skipped")}
         assert not bad, bad
         return statuses
+
+    def said_by(self, *models: str) -> dict:
+        """Return data frames of what models say now of all that has landed, by name; nothing is written."""
+        result = self.dbt("compile", "--indirect-selection", "empty", "--select", *models)
+        assert result.success, result.exception
+        return {each.node.name: self.spark.sql(each.node.compiled_code) for each in result.result.results}
+
+    def staged(self, *entities: str) -> dict:
+        """Return by entity what its staging says now of all that has landed; nothing is written."""
+        models = {entity: f"stg_*__{entity}_changes" for entity in entities}
+        said = self.said_by(*models.values())
+        frames = {entity: [said[name] for name in said if fnmatch(name, model)] for entity, model in models.items()}
+        return {entity: reduce(lambda one, other: one.unionByName(other), own) for entity, own in frames.items()}
 
     def land_and_run(self, feed: str, *selected: str):
         """Land one feed and run models, without their tests."""

@@ -36,6 +36,37 @@ FEED = "datastream_types"
 BAD_KEYS = ["1.5", "2147483648", "1e3", "", "0x10"]
 
 
+BROKEN = [
+    (b'{"id": 2000, "s": "cut', "malformed_record"),
+    # documents one behind the other are records of their own, and so is what is between them
+    (b'{"id": 2000}{"id": 2001}', [(b'{"id": 2000}', "unknown_operation"), (b'{"id": 2001}', "unknown_operation")]),
+    (b'{"id": 2000} tail', [(b'{"id": 2000}', "unknown_operation"), (b"tail", "malformed_record")]),
+    (b'{"id": 2000},{"id": 2001}', [(b'{"id": 2000}', "unknown_operation"), (b',{"id": 2001}', "malformed_record")]),
+    (b'[{"id": 2000}]', [(b'{"id": 2000}', "unknown_operation")]),
+    (b"null", "malformed_record"),
+    (b'"text"', "malformed_record"),
+    (b'{"id": 2000}],"x":[{}', [(b'{"id": 2000}', "unknown_operation"), (b'],"x":[{}', "malformed_record")]),
+    (b"{'id': 2000}", "malformed_record"),
+    (b'{"id": 2000, "s": "\xff"}', "not_utf8"),
+    (b'{"id": 2000}', "unknown_operation"),
+    (b'{"id": 2000, "datastream_metadata": "text"}', "malformed_record"),
+    (b'{"id": 2000, "s": "a\\x", "datastream_metadata": {"change_type": "INSERT"}}', "malformed_record"),
+    (b'{"id": 2000, "other": "a\\x", "datastream_metadata": {"change_type": "INSERT"}}', "malformed_record"),
+    (b'{"id": 2000, "datastream_metadata": {"change_type": "INSERT", "sort_keys": [tru]}}', "malformed_record"),
+    (json.dumps(change("UPSERT", "1", {"id": 2000})).encode(), "unknown_operation"),
+    (json.dumps(change("INSERT", None, {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "12G", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "1/", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "-1", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "1/2/3/4/5", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "12345678901234567", {"id": 2000})).encode(), "unreadable_sequence"),
+    (json.dumps(change("INSERT", "1", {"id": 2000}, at="soon")).encode(), "unreadable_commit_time"),
+    (json.dumps(change("INSERT", "1", {"id": None})).encode(), "null_key"),
+    (json.dumps(change("INSERT", "1", {"ID": 2000})).encode(), "null_key"),
+]
+
+
 @pytest.fixture(scope="module")
 def readings(workshop):
     records = [
@@ -45,6 +76,7 @@ def readings(workshop):
     workshop.deliver("datastream_types.readings", "values.json", records)
     # what a delete carries beside its key is not looked at
     workshop.deliver("datastream_types.readings", "delete.json", [change("DELETE", "9", {"id": 1000, "n": "rubbish"})])
+    workshop.deliver("datastream_types.readings", "rubbish.json", b"\n".join(record for record, _ in BROKEN))
     workshop.land_and_run("datastream_types", "+readings")
     columns = (
         "cast(n as string) n, cast(d as string) d, cast(t as string) t, cast(l as string) l, cast(b as string) b, "
@@ -164,40 +196,7 @@ def test_a_delete_is_told_by_its_key(readings, workshop):
     assert workshop.rows("select verdict from readings_changes where id = 1000") == [("applied",)]
 
 
-BROKEN = [
-    (b'{"id": 2000, "s": "cut', "malformed_record"),
-    # documents one behind the other are records of their own, and so is what is between them
-    (b'{"id": 2000}{"id": 2001}', [(b'{"id": 2000}', "unknown_operation"), (b'{"id": 2001}', "unknown_operation")]),
-    (b'{"id": 2000} tail', [(b'{"id": 2000}', "unknown_operation"), (b"tail", "malformed_record")]),
-    (b'{"id": 2000},{"id": 2001}', [(b'{"id": 2000}', "unknown_operation"), (b',{"id": 2001}', "malformed_record")]),
-    (b'[{"id": 2000}]', [(b'{"id": 2000}', "unknown_operation")]),
-    (b"null", "malformed_record"),
-    (b'"text"', "malformed_record"),
-    (b'{"id": 2000}],"x":[{}', [(b'{"id": 2000}', "unknown_operation"), (b'],"x":[{}', "malformed_record")]),
-    (b"{'id': 2000}", "malformed_record"),
-    (b'{"id": 2000, "s": "\xff"}', "not_utf8"),
-    (b'{"id": 2000}', "unknown_operation"),
-    (b'{"id": 2000, "datastream_metadata": "text"}', "malformed_record"),
-    (b'{"id": 2000, "s": "a\\x", "datastream_metadata": {"change_type": "INSERT"}}', "malformed_record"),
-    (b'{"id": 2000, "other": "a\\x", "datastream_metadata": {"change_type": "INSERT"}}', "malformed_record"),
-    (b'{"id": 2000, "datastream_metadata": {"change_type": "INSERT", "sort_keys": [tru]}}', "malformed_record"),
-    (json.dumps(change("UPSERT", "1", {"id": 2000})).encode(), "unknown_operation"),
-    (json.dumps(change("INSERT", None, {"id": 2000})).encode(), "unreadable_sequence"),
-    (json.dumps(change("INSERT", "", {"id": 2000})).encode(), "unreadable_sequence"),
-    (json.dumps(change("INSERT", "12G", {"id": 2000})).encode(), "unreadable_sequence"),
-    (json.dumps(change("INSERT", "1/", {"id": 2000})).encode(), "unreadable_sequence"),
-    (json.dumps(change("INSERT", "-1", {"id": 2000})).encode(), "unreadable_sequence"),
-    (json.dumps(change("INSERT", "1/2/3/4/5", {"id": 2000})).encode(), "unreadable_sequence"),
-    (json.dumps(change("INSERT", "12345678901234567", {"id": 2000})).encode(), "unreadable_sequence"),
-    (json.dumps(change("INSERT", "1", {"id": 2000}, at="soon")).encode(), "unreadable_commit_time"),
-    (json.dumps(change("INSERT", "1", {"id": None})).encode(), "null_key"),
-    (json.dumps(change("INSERT", "1", {"ID": 2000})).encode(), "null_key"),
-]
-
-
-def test_broken_records_are_rejected_with_reason_line_and_bytes(workshop):
-    workshop.deliver("datastream_types.readings", "rubbish.json", b"\n".join(record for record, _ in BROKEN))
-    workshop.land_and_run("datastream_types", "+readings")
+def test_broken_records_are_rejected_with_reason_line_and_bytes(readings, workshop):
     rows = workshop.rows(
         "select source_line, rejection_reason, record from readings_changes where source_file like '%/rubbish.json'"
     )
@@ -214,7 +213,7 @@ def test_broken_records_are_rejected_with_reason_line_and_bytes(workshop):
     assert workshop.rows(details) == []
 
 
-def test_every_reason_is_in_the_closed_list(workshop):
+def test_every_reason_is_in_the_closed_list(readings, workshop):
     known = {row[0] for row in workshop.rows("select rejection_reason from rejection_reasons")}
     used = {row[0] for row in workshop.rows("select rejection_reason from readings_changes where verdict = 'rejected'")}
     assert used <= known

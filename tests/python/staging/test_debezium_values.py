@@ -177,14 +177,11 @@ def sent(workshop):
         workshop.deliver(f"{feed}.{entity}", "values.json", "\n".join(lines))
     workshop.land(*FEEDS)
     entities = sorted({entity for entity, _ in expected})
-    workshop.build(*(f"+stg_*__{entity}_changes" for entity in entities), command="run")
-    found = {}
+    staged, found = workshop.staged(*entities), {}
     for feed in FEEDS:
         entity = feed.partition("_")[2] + "_values"
-        for row in workshop.rows(
-            "select id, amount, counted, string(at), born_on, photo, rejection_reason, rejection_detail "
-            f"from stg_{feed}__{entity}_changes"
-        ):
+        columns = ["id", "amount", "counted", "string(at)", "born_on", "photo", "rejection_reason", "rejection_detail"]
+        for row in map(tuple, staged[entity].selectExpr(*columns).collect()):
             found[entity, row[0]] = row
     return expected, found
 

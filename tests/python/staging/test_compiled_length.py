@@ -31,7 +31,7 @@ def lengths(workshop):
                 f"{feed}.{entity}", "ID:string", ",".join(columns), form, settings if kind is None else None
             )
             models[f"stg_{feed}__{entity}_changes"] = (form, kind)
-    result = workshop.dbt("compile", "--select", *models)
+    result = workshop.dbt("compile", "--indirect-selection", "empty", "--select", *models)
     return {models[r.node.name]: len(r.node.compiled_code) for r in result.result if r.node.name in models}
 
 

@@ -185,12 +185,14 @@ def run(workshop, seed: int, count: int, entities: dict, first=1, builds=1) -> i
             "and not is_derived group by all"
         ):
             verdicts[name][verdict] = counted
-        for name in (feed(producer, entity) for producer in producers):
+        names = [feed(producer, entity) for producer in producers]
+        landed = dict(workshop.rows(" union all ".join(
+            f"select '{name}', count(*) from raw.{name} where entry = 'record' and source_file like '%/{seed}-%'"
+            for name in names
+        )))  # fmt: skip
+        for name in names:
             assert verdicts[name].keys() <= {"applied", "superseded", "duplicate"}, (seed, name, verdicts[name])
-            landed = workshop.value(
-                f"select count(*) from raw.{name} where entry = 'record' and source_file like '%/{seed}-%'"
-            )
-            assert sum(verdicts[name].values()) == landed == sent[name], (seed, name)
+            assert sum(verdicts[name].values()) == landed[name] == sent[name], (seed, name)
     return sum(sent.values())
 
 

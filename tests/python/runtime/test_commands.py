@@ -13,22 +13,19 @@ from pathlib import Path
 
 import pytest
 import yaml
-from highwater.catalog.columns import Column
+from forked import forked
+from highwater.catalog.columns import Column, FoundColumns, named_columns
+from highwater.catalog.entities import declared_columns
 from highwater.cli import commands
 from highwater.runtime.errors import UsageError
+from highwater.scaffold.add_table import add_table
 from repository import PROJECT
 from test_hostile import HOSTILE, LEAK, URLS, VARIABLE
+from workshop import copy_empty_project, environment_of_a_user
 
-HIGHWATER = [sys.executable, "-m", "highwater.cli"]
 
-
-def run(*arguments, cwd=PROJECT, command=HIGHWATER, **environment):
-    settings = {
-        name: value for name, value in os.environ.items() if not name.startswith(("HIGHWATER_", "DBT_", "SPARK_"))
-    }
-    return subprocess.run(
-        [*command, *arguments], cwd=cwd, env={**settings, **environment}, capture_output=True, text=True, timeout=300
-    )
+def run(*arguments, cwd=PROJECT, **environment):
+    return forked(*arguments, cwd=cwd, environment=environment_of_a_user() | environment)
 
 
 def one_sentence(result, *words):
@@ -168,7 +165,8 @@ def test_without_network_on_the_first_run(project):
     resolver.write_text(
         resolver.read_text().replace('m2compatible="true"', 'm2compatible="true" root="http://127.0.0.1:9/"')
     )
-    result = run(cwd=project, command=[sys.executable, "-m", "highwater.spark.jars"])
+    command = [sys.executable, "-m", "highwater.spark.jars"]
+    result = subprocess.run(command, cwd=project, env=environment_of_a_user(), capture_output=True, text=True)
     one_sentence(result, "the first run needs the network".capitalize()[1:], "run the same command again")
 
 
@@ -386,19 +384,6 @@ def test_add_table_quotes_names_that_yaml_would_read_as_something_else(project):
     assert own == [None, "qty [kg]", "total #1", '"x"']
 
 
-def test_tables_of_one_name_whose_first_one_has_no_key(project):
-    no_key = ["--without-key", "--columns", "title:string"]
-    new = ["--format", "debezium-json", "--setting", "connector=mysql"]
-    assert run("add-table", "lib_a.books", *no_key, *new, cwd=project).returncode == 0
-    result = run("add-table", "lib_b.books", "--key", "id:bigint", *new, cwd=project)
-    assert "A model called books is there already, so this table is b_books." in result.stdout
-    # other names that models of the project have
-    for name in ("rejected", "unassigned_records", "books_changes"):
-        result = run("add-table", f"lib_a.{name}", "--key", "id:bigint", cwd=project)
-        assert f"so this table is a_{name}." in result.stdout, result.stdout + result.stderr
-    assert run("dbt", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake")).returncode == 0
-
-
 # what SQL identifiers of the four databases may hold, in quotes: anything but NUL
 PIECES = [
     *"aAbZ09_ .,:;-'\"`\\/()[]{}<>|#@$%&*+=?!~^",
@@ -493,59 +478,6 @@ def as_typed(name: str) -> str:
     return f'"{doubled}"'
 
 
-def test_any_identifier_comes_back_through_add_table_and_dbt(project, monkeypatch):
-    from highwater.catalog.columns import FoundColumns, named_columns
-    from highwater.catalog.entities import declared_columns
-    from highwater.scaffold.add_table import add_table
-
-    seed = random.randrange(10**9)
-    print("seed", seed)
-    chance = random.Random(seed)
-    fields = [
-        *dict.fromkeys(
-            NAMES + HOSTILE + ["".join(chance.choices(PIECES, k=chance.randrange(1, 9))) for _ in range(150)]
-        )
-    ]
-    chance.shuffle(fields)
-    key, columns = f"{as_typed(fields[0])}:int", ",".join(f"{as_typed(name)}:string" for name in fields[1:])
-    new = ["--format", "debezium-json", "--setting", "connector=mysql", "--setting", "layout=records", "--history"]
-    result = run("add-table", "odd_names.odd", "--key", key, "--columns", columns, *new, cwd=project)
-    assert result.returncode == 0, result.stderr
-    rows = run("add-table", "odd_files.odd", "--key", key, "--columns", columns, "--format", "dms-csv", cwd=project)
-    assert rows.returncode == 0, rows.stderr
-    # as comments too
-    told = named_columns([(field, "string", None) for field in fields], comments={field: field for field in fields})
-    monkeypatch.chdir(project)
-    add_table("odd_names.told", found=FoundColumns(told, fields[:1]))
-    settings = {"HIGHWATER_LAKE": str(project / "lake"), VARIABLE: LEAK}
-    parsed = run("dbt", "parse", "--quiet", cwd=project, **settings)
-    assert parsed.returncode == 0, parsed.stdout + parsed.stderr
-    manifest = json.loads((project / "target/manifest.json").read_text())
-    for path in [path for path in project.glob("**/*") if path.is_file()]:
-        assert LEAK.encode() not in path.read_bytes(), path
-    log = manifest["nodes"]["model.highwater.odd_changes"]
-    found = {
-        name: column["config"]["meta"].get("field", name)
-        for name, column in log["columns"].items()
-        if column["data_type"]
-    }
-    assert set(found.values()) ^ set(fields) == set()
-    assert all(re.fullmatch(r"\w+", name) and name == name.lower() for name in found)
-    assert log["config"]["meta"]["key"] == [next(name for name in found if found[name] == fields[0])]
-    for model in ("told_changes", "told"):
-        columns = manifest["nodes"][f"model.highwater.{model}"]["columns"].values()
-        assert [column["description"].strip() for column in columns] == [each.description.strip() for each in told]
-    sources = {node["source_name"]: node for node in manifest["sources"].values()}
-    assert sources["odd_files"]["config"]["meta"]["columns"] == fields
-    columns = declared_columns("odd")[0]
-    assert {column.name: column.field for column in columns} == found
-    for names in ("name", "mart_name", "version_name"):
-        several = [getattr(column, names).upper() for column in columns]
-        assert len(several) == len(set(several)), names
-    numbered = next(column for column in columns if column.is_numbered)
-    assert f"The column {numbered.field!r} is called {numbered.name}" in result.stdout
-
-
 TABLE_NAMES = [
     "archive.orders",
     "Order Details",
@@ -561,22 +493,108 @@ TABLE_NAMES = [
 TABLE_NAMES += ["{{ x }}", "{% raw %}", "a\nb", " a", "名前", "😀", "{{ x }} 'of' \\ `it`", '"public"."Orders"']
 
 
-def test_a_table_of_any_name_parses(project):
-    new = ["--format", "debezium-json", "--setting", "connector=mysql", "--setting", "layout=records"]
-    for number, name in enumerate(TABLE_NAMES):
-        result = run(
-            "add-table", f"odd_names.odd{number}", "--key", "id:int", *new, "--source-table", name, cwd=project
+class Named:
+    """A project with tables and columns of any name, and what dbt makes of it: one parse says all."""
+
+    def __init__(self, folder: Path):
+        seed = random.randrange(10**9)
+        print("seed", seed)
+        chance = random.Random(seed)
+        generated = ["".join(chance.choices(PIECES, k=chance.randrange(1, 9))) for _ in range(150)]
+        self.folder, self.fields = folder, [*dict.fromkeys(NAMES + HOSTILE + generated)]
+        chance.shuffle(self.fields)
+        self.said = [self.add(*arguments) for arguments in self.tables()]
+        # as comments too
+        self.told = named_columns(
+            [(field, "string", None) for field in self.fields], comments={field: field for field in self.fields}
         )
-        assert result.returncode == 0, result.stderr
-    parsed = run("dbt", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
-    assert parsed.returncode == 0, parsed.stdout + parsed.stderr
-    manifest = json.loads((project / "target/manifest.json").read_text())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            add_table("odd_names.told", found=FoundColumns(self.told, self.fields[:1]))
+            self.columns = declared_columns("odd")[0]
+        warnings = '{"error": "all", "silence": ["UnusedResourceConfigPath"]}'
+        parsed = run("dbt", "--warn-error-options", warnings, "parse", "--quiet", cwd=folder, **{VARIABLE: LEAK})
+        assert parsed.returncode == 0, parsed.stdout + parsed.stderr
+        self.manifest = json.loads((folder / "target/manifest.json").read_text())
+
+    def tables(self):
+        columns = ",".join(f"{as_typed(name)}:string" for name in self.fields[1:])
+        columns = ["--key", f"{as_typed(self.fields[0])}:int", "--columns", columns]
+        new = ["--format", "debezium-json", "--setting", "connector=mysql"]
+        key, no_key = ["--key", "id:bigint"], ["--without-key", "--columns", "title:string"]
+        yield "odd_names.odd", *columns, *new, "--setting", "layout=records", "--history"
+        yield "odd_files.odd", *columns, "--format", "dms-csv"
+        for number, name in enumerate(TABLE_NAMES):
+            yield f"odd_names.odd{number}", *key, "--source-table", name
+        yield "lib_a.books", *no_key, *new
+        yield "lib_b.books", *key, *new
+        # other names that models of the project have
+        for name in ("rejected", "unassigned_records", "books_changes"):
+            yield f"lib_a.{name}", *key
+        several = "customer_id:bigint,total:decimal(12,2),placed_at:timestamp"
+        yield "lib_a.bookings", "--key", "order_id:bigint,line:int", "--columns", several
+
+    def add(self, *arguments) -> str:
+        result = run("add-table", *arguments, cwd=self.folder)
+        assert result.returncode == 0, (arguments, result.stderr)
+        return result.stdout
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("named")
+    copy_empty_project(PROJECT, folder)
+    return Named(folder)
+
+
+def test_any_identifier_comes_back_through_add_table_and_dbt(named):
+    for path in [path for path in named.folder.glob("**/*") if path.is_file()]:
+        assert LEAK.encode() not in path.read_bytes(), path
+    nodes, fields = named.manifest["nodes"], named.fields
+    log = nodes["model.highwater.odd_changes"]
+    found = {
+        name: column["config"]["meta"].get("field", name)
+        for name, column in log["columns"].items()
+        if column["data_type"]
+    }
+    assert set(found.values()) ^ set(fields) == set()
+    assert all(re.fullmatch(r"\w+", name) and name == name.lower() for name in found)
+    assert log["config"]["meta"]["key"] == [next(name for name in found if found[name] == fields[0])]
+    for model in ("told_changes", "told"):
+        columns = nodes[f"model.highwater.{model}"]["columns"].values()
+        assert [column["description"].strip() for column in columns] == [
+            each.description.strip() for each in named.told
+        ]
+    sources = {node["source_name"]: node for node in named.manifest["sources"].values()}
+    assert sources["odd_files"]["config"]["meta"]["columns"] == fields
+    assert {column.name: column.field for column in named.columns} == found
+    for names in ("name", "mart_name", "version_name"):
+        several = [getattr(column, names).upper() for column in named.columns]
+        assert len(several) == len(set(several)), names
+    numbered = next(column for column in named.columns if column.is_numbered)
+    assert f"The column {numbered.field!r} is called {numbered.name}" in named.said[0]
+
+
+def test_a_table_of_any_name_parses(named):
     for number, name in enumerate(TABLE_NAMES):
-        source = manifest["sources"][f"source.highwater.odd_names.odd{number}"]
+        source = named.manifest["sources"][f"source.highwater.odd_names.odd{number}"]
         expected = name if '"' in name else name.lower()
         assert source["config"]["meta"]["source_table"] == expected
         escaped = expected.replace("\\", "\\\\").replace("'", "\\'")
         assert source["freshness"]["filter"] == f"source_table = '{escaped}'"
+
+
+def test_tables_of_one_name_whose_first_one_has_no_key(named):
+    said = "".join(named.said)
+    assert "A model called books is there already, so this table is b_books." in said
+    for name in ("rejected", "unassigned_records", "books_changes"):
+        assert f"so this table is a_{name}." in said
+
+
+def test_add_table_with_several_keys(named):
+    assert "models/marts/a/bookings.sql" in named.said[-1]
+    declared = (named.folder / "models/tables/a/bookings.yml").read_text()
+    assert "key: [order_id, line]" in declared and '{name: total, data_type: "decimal(12,2)"}' in declared
 
 
 @pytest.mark.parametrize("name", TABLE_NAMES)
@@ -623,23 +641,6 @@ def test_names_that_the_project_stores_get_a_prefix_and_never_meet():
     assert [column.mart_name for column in columns] == ["feed", "source_feed_2", "source_feed_3", "operation"]
     # what 0.5.0 has declared
     assert Column("source_operation", "operation", "string").mart_name == "operation"
-
-
-def test_add_table_with_several_keys_parses_without_warnings(project):
-    result = run(
-        *ADD,
-        "--key",
-        "order_id:bigint,line:int",
-        "--columns",
-        "customer_id:bigint,total:decimal(12,2),placed_at:timestamp",
-        cwd=project,
-    )
-    assert result.returncode == 0, result.stderr
-    assert "models/marts/user1/bookings.sql" in result.stdout
-    key = (project / "models/tables/user1/bookings.yml").read_text()
-    assert "key: [order_id, line]" in key and '{name: total, data_type: "decimal(12,2)"}' in key
-    parsed = run("dbt", "--warn-error", "parse", "--quiet", cwd=project, HIGHWATER_LAKE=str(project / "lake"))
-    assert parsed.returncode == 0, parsed.stdout + parsed.stderr
 
 
 def test_query_only_reads_and_needs_a_lake(tmp_path):

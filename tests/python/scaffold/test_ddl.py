@@ -4,10 +4,9 @@ import os
 import re
 import shlex
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from forked import forked
 from highwater.catalog.columns import TYPE, parse_columns
 from highwater.catalog.feeds import declared_feeds
 from highwater.catalog.source_types import source_type
@@ -424,13 +423,8 @@ def test_hostile_names_and_comments_reach_no_jinja(project):
     comment on column "{{ env_var('HOME') }}"."a'b" is '{{ env_var(''HOME'') }} </script>';"""
     (addition,) = added(project, text)
     assert addition.written, addition.notes
-    ended = subprocess.run(
-        [Path(sys.executable).with_name("dbt"), "--quiet", "parse", "--no-partial-parse", "--profiles-dir", "profiles"],
-        capture_output=True,
-        text=True,
-        cwd=project,
-        env=environment_of_a_user(),
-    )
+    arguments = ["--quiet", "parse", "--no-partial-parse", "--profiles-dir", "profiles"]
+    ended = forked(*arguments, cwd=project, program="dbt", environment=environment_of_a_user())
     assert ended.returncode == 0, ended.stdout
     manifest = (project / "target/manifest.json").read_text()
     assert "env_var('HOME')" in manifest

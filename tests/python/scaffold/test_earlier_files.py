@@ -1,12 +1,11 @@
 """Files of a table that an earlier version wrote: `earlier` has them, and every command goes on with them."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from forked import forked
 from highwater.catalog.columns import named_columns
 from highwater.catalog.declarations import declare_truncates, in_columns
 from highwater.catalog.entities import declaration_of, declared_columns, key_of
@@ -40,10 +39,8 @@ def project(tmp_path, monkeypatch):
 
 def parses(project):
     warnings = '{"error": "all", "silence": ["UnusedResourceConfigPath"]}'
-    dbt = [Path(sys.executable).with_name("dbt"), "--quiet", "--warn-error-options", warnings, "parse"]
-    ended = subprocess.run(
-        [*dbt, "--profiles-dir", "profiles"], capture_output=True, text=True, cwd=project, env=environment_of_a_user()
-    )
+    arguments = ["--quiet", "--warn-error-options", warnings, "parse", "--profiles-dir", "profiles"]
+    ended = forked(*arguments, cwd=project, program="dbt", environment=environment_of_a_user())
     return ended.returncode == 0 or ended.stdout
 
 

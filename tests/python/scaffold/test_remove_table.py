@@ -1,10 +1,7 @@
 """A table that is taken out of the project leaves it as it was without it."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from forked import forked
 from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.remove_table import removal_of, remove
@@ -50,13 +47,8 @@ def test_the_first_of_a_feed_can_go(project):
     add("second")
     remove_it("debezium_shop.kept")
     assert not [path for path in files(project) if "kept" in path.name]
-    ended = subprocess.run(
-        [Path(sys.executable).with_name("dbt"), "--quiet", "parse", "--profiles-dir", "profiles"],
-        capture_output=True,
-        text=True,
-        cwd=project,
-        env=environment_of_a_user(),
-    )
+    arguments = ["--quiet", "parse", "--profiles-dir", "profiles"]
+    ended = forked(*arguments, cwd=project, program="dbt", environment=environment_of_a_user())
     assert ended.returncode == 0, ended.stdout
 
 

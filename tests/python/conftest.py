@@ -11,6 +11,8 @@ HERE = Path(__file__).parent
 # what tests share is here, and some of it in other tests
 sys.path[:0] = [str(HERE), *(str(folder) for folder in sorted({path.parent for path in HERE.glob("*/test_*.py")}))]
 
+from repository import COLLECTED  # noqa: E402
+
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run the tests that take minutes instead of the others")
@@ -34,6 +36,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    config.stash[COLLECTED] = [item.nodeid for item in items]
     if config.getoption("--soak"):
         return
 
@@ -46,12 +49,12 @@ def pytest_collection_modifyitems(config, items):
 
 # modules that take more than two minutes, the longest first: then the processes end at about the same time
 LONG_FIRST = [
-    "test_what_a_verdict_stands_on", "test_base_and_pending", "test_files_of_users", "test_evolution",
-    "test_restored_tables", "test_schema_drift", "test_reconcile_forms", "test_planted_faults", "test_compaction",
-    "test_what_is_built", "test_rejections", "test_extract", "test_wheel", "test_tungsten_arcion_debezium",
-    "test_debezium_engine", "test_debezium_recorded", "test_commands", "test_publishing", "test_reconcile_command",
-    "test_periods_of_columns", "test_moves", "test_shards", "test_falling_positions", "test_random_histories",
-    "test_fault_sentences", "test_landing",
+    "test_wheel", "test_what_a_verdict_stands_on", "test_base_and_pending", "test_files_of_users", "test_evolution",
+    "test_restored_tables", "test_schema_drift", "test_compaction", "test_what_is_built", "test_rejections",
+    "test_planted_faults", "test_extract", "test_tungsten_arcion_debezium", "test_debezium_engine",
+    "test_debezium_recorded", "test_publishing", "test_reconcile_forms", "test_failing_calls",
+    "test_periods_of_columns", "test_moves", "test_shards", "test_reconcile_command", "test_falling_positions",
+    "test_random_histories", "test_java_classes", "test_landing",
 ]  # fmt: skip
 
 

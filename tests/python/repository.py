@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parent
 PROJECT = TESTS.parents[1]
 FIXTURES = TESTS / "fixtures"
 EARLIER = TESTS / "earlier"
+# what pytest has collected, before it leaves tests out
+COLLECTED = pytest.StashKey[list[str]]()

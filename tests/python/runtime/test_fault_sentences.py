@@ -195,7 +195,6 @@ def test_each_ending_has_its_code_and_one_line(tmp_path, code, status, words):
     assert words in told and len(told.splitlines()) == bool(words), told
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     "code",
     [
@@ -208,7 +207,7 @@ def test_each_ending_has_its_code_and_one_line(tmp_path, code, status, words):
         "try: time.sleep(60)\nfinally: print('CANCEL', flush=True); os.system('echo Traceback >&2')",
     ],
 )
-@pytest.mark.parametrize("is_writing", [True, False])
+@pytest.mark.parametrize(("number", "is_writing"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_a_signal_prints_one_line(tmp_path, number, code, is_writing):
     """What it was doing is to be finished by whoever held the lease; a query has left nothing."""
     begun = f"import time, os\nprint('there', flush=True)\n{code}"

@@ -184,7 +184,7 @@ def test_random_histories(workshop):
     seed = int(os.environ.get("HIGHWATER_SEED", random.SystemRandom().randrange(10**6)))
     records = run_histories(workshop, seed, HISTORIES)
     print(f"{HISTORIES} histories, {records} records")
-    workshop.build("+histories")
+    workshop.build("histories_changes", "histories_merged", "histories", command="test")
 
 
 @pytest.mark.long

@@ -112,6 +112,49 @@ def test_files_of_older_batches_are_not_opened(workshop, history):
     assert workshop.value("select count(distinct _metadata.file_path) from viewed_changes") > pending
 
 
+FAULTS = {
+    "more than one base row": "insert into lake.faulty select * from lake.faulty where id = {key}",
+    "a base row without a sequence": "update lake.faulty set change_sequence_number = null where id = {key}",
+    "what is pending is older than the base row": (
+        "update lake.faulty set change_sequence_number = 'f' || change_sequence_number where id = {key}"
+    ),
+}
+
+
+# those of what a build has just written; the others are found by the test alone, which looks at every row
+FAULTS_OF_A_BUILD = {
+    "more than one base row": "insert into lake.faulty select * from lake.faulty where id = 5000",
+    "a base row without a sequence": "update lake.faulty set change_sequence_number = null where id = 5000",
+    "what was applied is not in the base": "delete from lake.faulty where id = 5000",
+    "the base row is not the latest change": (
+        "update lake.faulty set change_sequence_number = '0' || change_sequence_number where id = 5000"
+    ),
+}
+
+
+def sql_of_layers(workshop) -> str:
+    """The test of the layers as it was compiled last, of a copy of the base that faults are planted in."""
+    workshop.spark.sql("create or replace table lake.faulty using delta as select * from viewed_merged")
+    (test,) = workshop.folder.glob("target/compiled/**/has_agreeing_layers_viewed*.sql")
+    return test.read_text().replace("lake.viewed_merged", "lake.faulty")
+
+
+def problems(workshop, sql) -> set:
+    return {row.problem for row in workshop.spark.sql(sql).collect()}
+
+
+def test_agreeing_layers_sees_each_fault(workshop, history):
+    key = next(key for key, value in history.items() if key < 1000 and value != "base")
+    audited = workshop.audit("viewed_merged")
+    assert audited and {each.status for each in audited.values()} == {"pass"}, audited
+    sql = sql_of_layers(workshop)
+    assert workshop.rows(sql) == []
+    for problem, fault in FAULTS.items():
+        workshop.spark.sql(fault.format(key=key))
+        assert problems(workshop, sql) == {problem}
+        workshop.spark.sql("restore table lake.faulty to version as of 0")
+
+
 def test_compaction_does_not_change_the_state_tombstones_included(workshop, history):
     before_rows, version = view(workshop), workshop.version("viewed_merged")
     compact_when(workshop, {"pending_rows": 1})
@@ -148,26 +191,11 @@ def test_a_base_that_is_older_than_its_view_is_not_read(workshop, history):
     compact_when(workshop, {"pending_rows": 10_000})
     workshop.build("viewed", command="run")
     assert view(workshop) == history and workshop.layers("viewed")[1] == 80
-    compact_when(workshop, {"pending_rows": 1})
-    workshop.build("+viewed", command="run")
-    assert view(workshop) == history and workshop.layers("viewed")[1] == 0
-
-
-def test_with_nothing_pending_the_view_reads_what_a_plain_table_reads(workshop, history):
-    """Beside the files that may have the newest batch, for its number."""
-    plain = files_read(workshop, "select count(v) from viewed_merged")
-    newest = files_read(workshop, "select max(log_batch) from viewed_merged where log_batch >= 3")
-    assert files_read(workshop, "select count(v) from viewed") <= plain + newest
-
-
-def test_a_compaction_that_repeats_does_nothing(workshop, history):
-    version = workshop.version("viewed_merged")
-    workshop.build("+viewed", command="run")
-    assert workshop.version("viewed_merged") == version
 
 
 def test_compaction_takes_in_by_order(workshop, history):
-    """An older change does nothing, and neither does the same batch again."""
+    """An older change does nothing, and neither do the batches again that a restored base has lost."""
+    compact_when(workshop, {"pending_rows": 1})
     version, (known, gone) = workshop.version("viewed_merged"), list(history)[1:3]
     operations = [("UPDATE-INSERT", "5", known, "at once"), ("DELETE", "5", gone, None), ("INSERT", "5", 3000, "new")]
     deliver(workshop, "at-once.json", [*operations, ("UPDATE-INSERT", "0", list(history)[3], "older")])
@@ -181,11 +209,13 @@ def test_compaction_takes_in_by_order(workshop, history):
     assert view(workshop) == history and workshop.layers("viewed")[1] == 0
     (newest,) = workshop.spark.sql("describe history viewed_merged limit 1").collect()
     assert newest.operation == "MERGE" and compaction_of(newest) == "pending_rows 1"
-    workshop.build("viewed_merged", command="test")
-    # applied again, as after a restored merged table: the rows that were written stay as they are
-    workshop.spark.sql(f"restore table viewed_merged to version as of {version}")
-    workshop.build("+viewed", command="run")
-    assert view(workshop) == history and workshop.layers("viewed")[1] == 0
+
+
+def test_with_nothing_pending_the_view_reads_what_a_plain_table_reads(workshop, history):
+    """Beside the files that may have the newest batch, for its number."""
+    plain = files_read(workshop, "select count(v) from viewed_merged")
+    newest = files_read(workshop, "select max(log_batch) from viewed_merged where log_batch >= 4")
+    assert files_read(workshop, "select count(v) from viewed") <= plain + newest
 
 
 @pytest.mark.soak
@@ -226,9 +256,8 @@ def test_a_small_base_is_written_in_every_build_and_its_view_reads_nothing_else(
         (mart,) = workshop.folder.glob("target/compiled/**/marts/**/viewed.sql")
         return "pending" in mart.read_text()
 
-    compact_when(workshop, "always")
-    workshop.build("+viewed", command="run")
-    rows = workshop.layers("viewed")[0]
+    rows, pending = workshop.layers("viewed")
+    assert pending == 0
     compact_when(workshop, {"base_rows": rows * 10})
     # what a build of a part has left in the log is seen all the same, once the view is built
     history[7000] = deliver_next(7000, "+viewed_changes")
@@ -246,14 +275,6 @@ def test_a_small_base_is_written_in_every_build_and_its_view_reads_nothing_else(
     compact_when(workshop, {"base_rows": rows - 100})
     history[7003] = deliver_next(7003, "+viewed_merged")
     assert workshop.layers("viewed")[1] == 1 and view(workshop) == history
-
-
-def test_has_unique_key_sees_a_double_and_a_null(workshop, history):
-    workshop.build("viewed", command="test")
-    (test,) = workshop.folder.glob("target/compiled/**/has_unique_key_viewed*.sql")
-    for planted, found in [("(1, 'x')", []), ("(1, 'x'), (1, 'y')", [((1,), 2)]), ("(null, 'x')", [((None,), 1)])]:
-        workshop.spark.sql(f"create or replace temp view keyed as select * from values {planted} as t (id, v)")
-        assert workshop.rows(test.read_text().replace("lake.viewed\n", "keyed\n")) == found
 
 
 def test_a_wrong_rule_is_refused_by_name(workshop, history):
@@ -289,55 +310,7 @@ def test_killed_between_the_log_and_the_merged_table(workshop, history):
     assert workshop.rows("select v from viewed where id = 5000") == [("second",)]
 
 
-FAULTS = {
-    "more than one base row": "insert into lake.faulty select * from lake.faulty where id = 5000",
-    "a base row without a sequence": "update lake.faulty set change_sequence_number = null where id = 5000",
-    "what is pending is older than the base row": (
-        "update lake.faulty set change_sequence_number = 'f' || change_sequence_number where id = 5000"
-    ),
-}
-
-
-# those of what a build has just written; the others are found by the test alone, which looks at every row
-FAULTS_OF_A_BUILD = {
-    "more than one base row": "insert into lake.faulty select * from lake.faulty where id = 5000",
-    "a base row without a sequence": "update lake.faulty set change_sequence_number = null where id = 5000",
-    "what was applied is not in the base": "delete from lake.faulty where id = 5000",
-    "the base row is not the latest change": (
-        "update lake.faulty set change_sequence_number = '0' || change_sequence_number where id = 5000"
-    ),
-}
-
-
-def sql_of_layers(workshop) -> str:
-    """The test of the layers as it was compiled last, of a copy of the base that faults are planted in."""
-    workshop.spark.sql("create or replace table lake.faulty using delta as select * from viewed_merged")
-    (test,) = workshop.folder.glob("target/compiled/**/has_agreeing_layers_viewed*.sql")
-    return test.read_text().replace("lake.viewed_merged", "lake.faulty")
-
-
-def problems(workshop, sql) -> set:
-    return {row.problem for row in workshop.spark.sql(sql).collect()}
-
-
-@pytest.mark.parametrize("problem", FAULTS)
-def test_agreeing_layers_sees_each_fault(workshop, history, problem):
-    if not workshop.spark.catalog.tableExists("lake.faulty"):
-        compact_when(workshop, {"pending_rows": 10_000})
-        deliver(workshop, "faults.json", [("UPDATE-INSERT", "B00", 5000, "third")])
-        workshop.land_and_run(FEED, "+viewed")
-        workshop.audit("viewed_merged")
-    sql = sql_of_layers(workshop)
-    assert workshop.rows(sql) == []
-    workshop.spark.sql(FAULTS[problem])
-    assert problems(workshop, sql) == {problem}
-
-
 def test_a_build_looks_at_what_it_has_written(workshop, history):
-    compact_when(workshop, "always")
-    deliver(workshop, "written.json", [("UPDATE-INSERT", "B01", 5000, "fourth")])
-    workshop.land(FEED)
-    workshop.build("+viewed")
     sql = sql_of_layers(workshop)
     assert workshop.rows(sql) == []
     for problem, fault in FAULTS_OF_A_BUILD.items():
@@ -347,23 +320,19 @@ def test_a_build_looks_at_what_it_has_written(workshop, history):
     # a row that the build has not touched is for the audit
     workshop.spark.sql("insert into lake.faulty select * from lake.faulty where id = 1")
     assert problems(workshop, sql) == set()
-    compact_when(workshop, {"pending_rows": 10_000})
 
 
-def test_rebuild_gives_the_same_rows_by_one_commit(workshop, history):
-    before, version = view(workshop), workshop.version("viewed_merged")
-    keys = workshop.value("select count(distinct id) from viewed_merged")
-    assert f"{keys:,} keys" in rebuild(workshop.spark, "viewed")
-    assert workshop.version("viewed_merged") == version + 1
-    assert view(workshop) == before and workshop.layers("viewed")[1] == 0
-    workshop.build("+viewed")
+def test_has_unique_key_sees_a_double_and_a_null(workshop, history):
+    (test,) = workshop.folder.glob("target/compiled/**/has_unique_key_viewed*.sql")
+    for planted, found in [("(1, 'x')", []), ("(1, 'x'), (1, 'y')", [((1,), 2)]), ("(null, 'x')", [((None,), 1)])]:
+        workshop.spark.sql(f"create or replace temp view keyed as select * from values {planted} as t (id, v)")
+        assert workshop.rows(test.read_text().replace("lake.viewed\n", "keyed\n")) == found
 
 
 def test_a_base_of_version_05_is_refused_and_made_anew(workshop, history):
-    """Pending rows stood in it, beside the base rows that they hide."""
-    compact_when(workshop, "always")
-    workshop.build("+viewed", command="run")
+    """Pending rows stood in it, beside the base rows that they hide; a rebuild makes the same rows by one commit."""
     shown, columns = view(workshop), workshop.spark.table("lake.viewed_merged").columns
+    keys = workshop.value("select count(distinct id) from viewed_merged")
     assert list(meet(workshop.spark, ["viewed"])) == []
     rows = ", ".join(columns)
     workshop.spark.sql(
@@ -373,22 +342,25 @@ def test_a_base_of_version_05_is_refused_and_made_anew(workshop, history):
     )
     (met,) = meet(workshop.spark, ["viewed"])
     assert met.is_refused and met.sentence.endswith("anew from its log: highwater rebuild viewed")
-    rebuild(workshop.spark, "viewed")
+    version = workshop.version("viewed_merged")
+    assert f"{keys:,} keys" in rebuild(workshop.spark, "viewed")
+    assert workshop.version("viewed_merged") == version + 1
     assert list(meet(workshop.spark, ["viewed"])) == []
-    workshop.build("+viewed", command="run")
-    assert view(workshop) == shown and workshop.spark.table("lake.viewed_merged").columns == columns
+    assert view(workshop) == shown and workshop.layers("viewed")[1] == 0
 
 
 def test_full_refresh_does_not_touch_logs_and_merged_tables(workshop, history):
+    """And neither does a build that has nothing to take in, though each build is to compact."""
     versions = [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")]
-    workshop.build("+viewed", command="run", full_refresh=None)
+    columns = workshop.spark.table("lake.viewed_merged").columns
+    workshop.build("+viewed", full_refresh=None)
     assert [workshop.version(f"viewed_{layer}") for layer in ("changes", "merged")] == versions
+    assert "is_pending" not in columns and workshop.spark.table("lake.viewed_merged").columns == columns
 
 
 def test_a_build_reads_of_the_log_what_is_new(workshop, history):
     """However long a log is: files of old batches can be away, and builds do not miss them."""
-    compact_when(workshop, "always")
-    workshop.build("+viewed", command="run")
+    assert workshop.layers("viewed")[1] == 0
     compact_when(workshop, {"pending_rows": 10_000})
     spark, newest = workshop.spark, workshop.value("select max(log_batch) from viewed_changes")
     for table in ("viewed_changes", "viewed_merged"):  # as after a hundred more builds

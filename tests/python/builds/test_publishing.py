@@ -79,7 +79,7 @@ def test_a_first_build_publishes(bank):
     (publication,) = bank.rows("select publication, log_batches, landing_batches from bank_publications")
     assert publication == (1, {"assets": 1, "transfers": 1}, {FEED: 1})
     version = bank.version("bank_publications")
-    build(bank)
+    build(bank, "bank_publications")
     assert bank.version("bank_publications") == version
 
 

@@ -113,7 +113,9 @@ def met(built):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("highwater.builds.build.declared_feeds", lambda: {FEED: declared_feeds()[FEED]})
         selected = [f"+{table}" for table in ("meters", *tables)]
-        result = CliRunner().invoke(cli.commands, ["build", "--select", *selected, "meters_history"])
+        # the layers are tested below
+        given = ["build", "--select", *selected, "meters_history", "--exclude-resource-type", "test"]
+        result = CliRunner().invoke(cli.commands, given)
     built.code, built.output = result.exit_code, f"{result.output}\n{result.exception}"
     return built
 

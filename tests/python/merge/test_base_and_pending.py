@@ -326,6 +326,7 @@ def test_a_build_looks_at_what_it_has_written(workshop, history):
 
 
 def test_has_unique_key_sees_a_double_and_a_null(workshop, history):
+    workshop.build("viewed", command="test")
     (test,) = workshop.folder.glob("target/compiled/**/has_unique_key_viewed*.sql")
     for planted, found in [("(1, 'x')", []), ("(1, 'x'), (1, 'y')", [((1,), 2)]), ("(null, 'x')", [((None,), 1)])]:
         workshop.spark.sql(f"create or replace temp view keyed as select * from values {planted} as t (id, v)")

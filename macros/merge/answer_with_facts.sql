@@ -14,5 +14,5 @@
         {%- do highwater.base_as_known(relation, facts, node.config.meta.merged.compact_when) -%}
     {%- endif -%}
     {%- set message = load_result('main').response | string -%}
-    {%- do store_raw_result('main', message=message, code=tojson({'entity': entity, 'facts': facts}), rows_affected=none) -%}
+    {%- do store_raw_result('main', message=message, code=tojson({'entity': entity, 'facts': facts, 'met': highwater.handed_on().get('met', {})}), rows_affected=none) -%}
 {%- endmacro -%}

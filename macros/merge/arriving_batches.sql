@@ -53,15 +53,19 @@
         {%- do highwater._find_truncates(arriving) -%}
     {%- endif -%}
     {%- if (not is_incremental() or arriving.rows > 0) and not rebuilt -%}
-        {#- `highwater build` listens, and notes what is to be told of it before it is there -#}
+        {#- `highwater build` listens: it notes what is to be told of a batch before the batch is there, so no response can say it -#}
         {%- set watermarks = {} -%}
         {%- for source in arriving.staged -%}
             {%- do watermarks.update({source.feed: source.watermark}) -%}
         {%- endfor -%}
-        {%- do log(entity ~ ' appends batch ' ~ arriving.log_batch ~ ' of its log, behind ' ~ tojson(watermarks)) -%}
+        {%- do highwater.hand_over('appends', {'entity': entity, 'log_batch': arriving.log_batch, 'behind': watermarks}) -%}
     {%- endif -%}
     {%- if is_incremental() -%}
         {%- do facts.update({'arrived': highwater._facts_when_written(arriving, facts)}) -%}
+    {%- elif arriving.rows > 0 and arriving.log_batch == 1 and highwater.entity_key(entity) and not rebuilt -%}
+        {#- nothing was there before -#}
+        {%- set nothing = {'log_batch': 0, 'feeds': {}, 'rows': 0, 'applied': 0, 'held': 0, 'highest': '', 'history': 0} -%}
+        {%- do highwater.facts_of_table(entity).update(nothing, arrived=highwater._facts_when_written(arriving, nothing)) -%}
     {%- endif -%}
     {{ return(arriving) }}
 {%- endmacro -%}

@@ -1,9 +1,10 @@
 {%- macro changes_to_take_in(log, entity, publications=none) -%}
     {%- set published = (highwater.published_log_batch(publications, entity) or 0) if execute and publications else none -%}
     {%- set due = {} -%}
-    {%- if execute and (publications or not is_incremental()) -%}
+    {%- set facts = highwater.facts_of_table(entity) if execute else {} -%}
+    {%- if publications or not is_incremental() and facts.since != 0 -%}
         {#- what the log has is not what this base takes in -#}
-        {%- do highwater.facts_of_table(entity).clear() -%}
+        {%- do facts.clear() -%}
     {%- endif -%}
     {%- if execute and is_incremental() -%}
         {%- do due.update(highwater.due_compaction(this, log, entity, published)) -%}
@@ -13,7 +14,8 @@
             {{ return('    -- no compaction is due\n    select *' ~ nothing ~ ' from ' ~ this ~ '\n    where false') }}
         {%- endif -%}
     {%- elif execute and published is none -%}
-        {%- do highwater.say_what_is_pending(entity, 0) -%}
+        {%- do highwater.add_to_answer('pending', 0) -%}
+        {%- do facts.update({'due': facts.arrived_rows} if facts else {}) -%}
     {%- endif -%}
     {{ highwater.applied_since(log, entity, due.applied_batch | default(0), published) }}
 {%- endmacro -%}

@@ -1,6 +1,7 @@
 {%- macro due_compaction(merged, log, entity, published, rule=none) -%}
     {#- What is pending, as far as it is published, and what makes its compaction due; without `cause` it waits. -#}
-    {%- set facts = highwater.facts_of_table(entity) if published is none and not rule else {} -%}
+    {%- set is_build = published is none and not rule -%}
+    {%- set facts = highwater.facts_of_table(entity) if is_build else {} -%}
     {%- set rule = rule or highwater._compaction_rule() -%}
     {%- set base = highwater.base_as_known(merged, facts, rule) -%}
     {%- set due = {'cause': '', 'applied_batch': base.applied, 'ends': {}} -%}
@@ -25,8 +26,8 @@
     {%- if due.cause and base.rows > highwater._rows_of_a_large_base() -%}
         {%- do highwater._begin_deletion_vectors(merged) -%}
     {%- endif -%}
-    {%- if published is none -%}
-        {%- do highwater.say_what_is_pending(entity, 0 if due.cause else left.rows) -%}
+    {%- if is_build -%}
+        {%- do highwater.add_to_answer('pending', 0 if due.cause else left.rows) -%}
     {%- endif -%}
     {%- if facts -%}
         {%- do facts.update({'due': left.rows if due.cause else none}) -%}

@@ -16,11 +16,13 @@
     {%- endfor -%}
     {%- if found.fall is not defined -%}
         {%- if batches and says -%}
-            {%- do exceptions.warn(
-                arriving.entity ~ ' has doubtful positions: ' ~ found.changes ~ (' change' if found.changes == 1 else ' changes') ~ ' of '
+            {%- set doubtful -%}
+                {{ arriving.entity ~ ' has doubtful positions: ' ~ found.changes ~ (' change' if found.changes == 1 else ' changes') ~ ' of '
                 ~ source.feed ~ ', the first in ' ~ highwater._place(found.first.newer) ~ ', lost by position to an older one of the same key, by the '
-                ~ 'clock of the source. More of them would wait for an epoch. If the source began anew there: highwater epoch ' ~ source.feed
-            ) -%}
+                ~ 'clock of the source. More of them would wait for an epoch. If the source began anew there: highwater epoch ' ~ source.feed }}
+            {%- endset -%}
+            {%- do highwater.add_to_answer('doubtful', doubtful) -%}
+            {%- do exceptions.warn(doubtful) -%}
         {%- endif -%}
         {{ return(none) }}
     {%- endif -%}
@@ -34,8 +36,6 @@
         'began_at': [found.began_at or times.began_at, times.began_at] | min, 'ended_at': times.ended_at,
     }) -%}
     {%- do fall.update({'when': highwater._when_of_fall(source.feed, fall)}) -%}
-    {#- `highwater epoch` listens -#}
-    {%- do log(arriving.entity ~ ' falls: ' ~ tojson(fall)) -%}
     {%- if says -%}
         {%- do highwater._say_what_falls(arriving, source, fall) -%}
     {%- endif -%}
@@ -303,9 +303,10 @@ struct(change_sequence_number, changed_at, is_timed, source_file, source_line, l
         {%- do others.append('the ' ~ fact.words ~ ' was ' ~ fact.was ~ ' and is ' ~ fact['is']) -%}
     {%- endfor -%}
     {%- set file = 'models/staging/' ~ source.feed ~ '/_' ~ source.feed ~ '__sources.yml' -%}
-    {{ exceptions.warn(
-        arriving.entity ~ ' waits: ' ~ records ~ (' record' if records == 1 else ' records') ~ ' of ' ~ source.feed
-        ~ ', from landing batch ' ~ fall.landing_batch ~ ' on. The clock of the source goes on and its positions fall: ' ~ fall.changes
+    {{ highwater.say_that_it_waits(
+        arriving.entity,
+        records ~ (' record' if records == 1 else ' records') ~ ' of ' ~ source.feed ~ ', from landing batch ' ~ fall.landing_batch ~ ' on',
+        'The clock of the source goes on and its positions fall: ' ~ fall.changes
         ~ (' change' if fall.changes == 1 else ' changes') ~ ' of ' ~ fall['keys'] ~ (' key' if fall['keys'] == 1 else ' keys')
         ~ ', the first of ' ~ fall.newer.changed_at ~ ' in ' ~ highwater._place(fall.newer) ~ ', would lose to an older one, of '
         ~ fall.older.changed_at ~ ' in ' ~ highwater._place(fall.older) ~ (', and ' ~ others | join(', ') if others else '')

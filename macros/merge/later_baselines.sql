@@ -144,9 +144,10 @@
     {%- set files = later | map(attribute='source_file') | unique | list -%}
     {%- set when = "source_file in ('" ~ files | map('replace', "'", "\\\\'") | join("', '") ~ "')" -%}
     {%- set entry = '\n      - {table: ' ~ source.table ~ ', when: "' ~ when ~ '", ' -%}
-    {{ exceptions.warn(
-        arriving.entity ~ ' waits: ' ~ records ~ (' record' if records == 1 else ' records') ~ ' of ' ~ source.feed
-        ~ ', from landing batch ' ~ first ~ ' on. Rows of a further full load came, and nothing tells which changes are newer: '
+    {{ highwater.say_that_it_waits(
+        arriving.entity,
+        records ~ (' record' if records == 1 else ' records') ~ ' of ' ~ source.feed ~ ', from landing batch ' ~ first ~ ' on',
+        'Rows of a further full load came, and nothing tells which changes are newer: '
         ~ files[:3] | join(', ') ~ (' and ' ~ (files | length - 3) ~ ' more' if files | length > 3 else '')
         ~ '. They are applied when it is said what they are.'
         ~ '\n  The truth from then on, and keys that they lack ' ~ ('stay' if source.shard else 'are gone') ~ ':\n    highwater resync ' ~ arriving.entity

@@ -6,6 +6,9 @@
             'relation': staged, 'feed': feed, 'watermark': 0, 'batches': [],
             'table': graph.nodes['model.' ~ project_name ~ '.' ~ staged.identifier].sources | map(attribute=1) | first,
         } -%}
-        {%- do highwater.falling_positions({'entity': entity, 'staged': [source], 'current': [], 'ends': []}, source, says=false) -%}
+        {%- set fall = highwater.falling_positions({'entity': entity, 'staged': [source], 'current': [], 'ends': []}, source, says=false) -%}
+        {%- if fall -%}
+            {%- do highwater.hand_over('falls', fall) -%}
+        {%- endif -%}
     {%- endfor -%}
 {%- endmacro -%}

@@ -47,8 +47,6 @@
         {%- endif -%}
     {%- endfor -%}
     {%- do highwater.keep_watermarks_of_feeds('ledger', watermarks) -%}
-    {#- `highwater build` listens, and need not query logs for what the ledger lacks -#}
-    {%- do log('the ledger has what the logs have') -%}
 {%- endmacro -%}
 
 {%- macro _recorded_batches(ledger) -%}

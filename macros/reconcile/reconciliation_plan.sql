@@ -7,7 +7,7 @@
             {%- do plans.append(highwater._plan_of_table(model, test)) -%}
         {%- endif -%}
     {%- endfor -%}
-    {%- do log('reconciliation plan: ' ~ tojson(plans)) -%}
+    {%- do highwater.hand_over('reconciliation plan', plans) -%}
 {%- endmacro -%}
 
 {%- macro _plan_of_table(model, test) -%}

@@ -12,9 +12,12 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
+from highwater.builds import facts
+from highwater.catalog.entities import logged_tables
 from highwater.catalog.pending import pending_changes
 from highwater.scaffold.add_table import write_logged_tables
 from highwater.spark import dbt
+from highwater.spark.lake_tables import newest_commits
 
 COPIED = [
     "dbt_project.yml",
@@ -131,7 +134,7 @@ class Workshop:
 
     def __init__(self, folder: Path):
         self.parsed = self.parsed_for_audit = (None, None)
-        self.modules = {}
+        self.modules, self.is_well = {}, True
         self.folder = folder
         self.landing = folder / "landing"
         self.exports = folder / "exports"
@@ -216,8 +219,23 @@ class Workshop:
         if self.parsed[0] != state:
             self.parsed = (state, dbtRunner().invoke(["parse", *QUIETLY]).result)
         dbt.begin(is_same=False)
-        os.environ.setdefault("HIGHWATER_COLUMNS", "met")
-        return dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, *QUIETLY])
+        with self.facts(arguments[0]):
+            self.is_well = False
+            result = dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, *QUIETLY])
+            dbt.take_answers(getattr(result.result, "results", None) or [])
+        self.is_well = result.success
+        return result
+
+    @contextlib.contextmanager
+    def facts(self, command: str):
+        """Hand over what is known of tables and keep what a run answers, as `highwater build` does."""
+        if command not in ("build", "run") or os.environ.get(facts.MET) == "":
+            yield
+            return
+        before = newest_commits("lake")
+        with facts.handed_over([entity for entity, _ in logged_tables()] if self.is_well else [], before):
+            yield
+        facts.keep(dbt.answers, before)
 
     def audit(self, *selected: str) -> dict:
         """Run tests of dbt, also those that no build runs; return by name what dbt says of each."""

@@ -9,8 +9,6 @@ from highwater.runtime.errors import CheckError
 from highwater.spark import dbt
 from highwater.spark.spark import quoted
 
-PLAN = "reconciliation plan: "
-
 
 @dataclass(frozen=True)
 class Column:
@@ -196,9 +194,9 @@ def _ask_dbt(tables) -> tuple[list[dict] | None, str]:
     answers, errors = [], []
 
     def listen(event):
-        words = str(getattr(event.data, "msg", ""))
-        if words.startswith(PLAN):
-            answers.extend(json.loads(words.removeprefix(PLAN)))
+        kind, value = dbt.handed_over(event)
+        if kind == "reconciliation plan":
+            answers.extend(value)
         if event.info.name == "RunningOperationCaughtError":
             errors.append(" ".join(str(event.data.exc).split()).removeprefix("Runtime Error "))
 

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,11 +32,12 @@ A_NAME = re.compile(r"\w+(\.\w+)*", re.ASCII)
 WITHOUT_UNIT_TESTS = ["--exclude-resource-types", "unit_test"]
 TESTS_OF_MACROS = "tests/macros"
 
-# what the logs of this process have said of tables that wait for a declaration, by table
+# what the logs of this process have answered of tables that wait for a declaration, in words, by table
 waiting: dict[str, str] = {}
-# what they have said of positions that fall: of a feed and a table each, and in words, by table, of what is doubtful
-falls: list[dict] = []
+# the same of positions that are doubtful
 doubtful: dict[str, str] = {}
+# where positions fall, of a feed and a table each, as the macro falls_of_feed hands it over
+falls: list[dict] = []
 # the first batch of each log that they appended, by table
 appended: dict[str, int] = {}
 # kinds of news (see untold) that the command tells of at its end, beside the fields of which each run of dbt does
@@ -79,7 +80,7 @@ def begin(is_same: bool, tells_rejected: bool = False) -> None:
 
 
 def hear(event) -> None:
-    """Keep what macros say by dbt's events: tables wait, positions fall, batches are appended, changes left pending.
+    """Keep what macros hand over by dbt's events, for no response of a node can say it.
 
     From the first event of an invocation on, the terminal gets reasons in place of traces.
     """
@@ -89,23 +90,19 @@ def hear(event) -> None:
         begun.append(event.data.node_info.node_name)
     if progress.current():
         progress.current().hear(event)
-    said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) waits: ", event.data.msg)
-    if said:
-        waiting[said[1]] = event.data.msg
-    said = event.info.name == "JinjaLogWarning" and re.match(r"(\w+) has doubtful positions: ", event.data.msg)
-    if said:
-        doubtful[said[1]] = event.data.msg
-    if event.info.name != "JinjaLogDebug":
-        return
-    if said := re.fullmatch(r"(\w+) appends batch (\d+) of its log, behind (\{.*\})", event.data.msg):
-        appended.setdefault(said[1], int(said[2]))
-        _note_news(said[1], int(said[2]), json.loads(said[3]))
-    if said := re.fullmatch(r"\w+ falls: (\{.*\})", event.data.msg, re.DOTALL):
-        falls.append(json.loads(said[1]))
-    if said := re.fullmatch(r"(\w+) leaves (\d+) changes pending", event.data.msg):
-        pending[said[1]] = int(said[2])
-    if event.data.msg == "the ledger has what the logs have":
-        recorded.append(event.data.msg)
+    kind, value = handed_over(event)
+    if kind == "appends":
+        appended.setdefault(value["entity"], value["log_batch"])
+        _note_news(value["entity"], value["log_batch"], value["behind"])
+    elif kind == "falls":
+        falls.append(value)
+
+
+def handed_over(event) -> tuple[str | None, object]:
+    """Return what the macro hand_over hands over by an event of dbt, its kind and its value; None: nothing."""
+    said = event.data.msg if event.info.name == "JinjaLogDebug" else ""
+    found = json.loads(said) if said.startswith('{"highwater":') else {}
+    return found.get("highwater"), found.get("value")
 
 
 def _note_news(entity: str, log_batch: int, marks: dict[str, int]) -> None:
@@ -253,20 +250,34 @@ def outcome_of(arguments: list[str]) -> Outcome:
         message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
         click.echo(printable(message), err=True)
     untold.told("fields", _with_fields_told(result))
-    runs = getattr(result.result, "results", None) or []
-    answers.update(_answers_in(runs))
+    # an operation is no node
+    runs = [run for run in getattr(result.result, "results", None) or [] if hasattr(run, "node")]
+    take_answers(runs)
     is_whole = result.success or (bool(runs) and not get_flags().FAIL_FAST)
     bad = [run.node.name for run in runs if str(run.status) not in {*DONE, "skipped"} and hasattr(run.node, "name")]
     return Outcome(0 if result.success else 1, left_of(runs) if is_whole else None, tuple(bad))
 
 
-def _answers_in(runs: Iterable) -> Iterator[tuple[str, dict]]:
-    """Yield the table and the facts of each response of a log or a base, see the macro answer_with_facts."""
+def take_answers(runs: Iterable) -> None:
+    """Keep what logs and bases have answered, see the macro answer_with_facts, and whether the ledger was built.
+
+    Arguments:
+        runs: dbt's results, one a node.
+    """
     for run in runs:
         code = (getattr(run, "adapter_response", None) or {}).get("code", "")
         if code.startswith("{"):
-            answer = json.loads(code)
-            yield answer["entity"], answer["facts"]
+            _keep(json.loads(code))
+        if getattr(run.node, "name", None) == "ledger" and str(run.status) in DONE:
+            recorded.append("ledger")
+
+
+def _keep(answer: Mapping) -> None:
+    entity, met = answer["entity"], answer["met"]
+    answers[entity] = answer["facts"]
+    # of several feeds, the last
+    for kept, kind in ((waiting, "waits"), (doubtful, "doubtful"), (pending, "pending")):
+        kept.update((entity, value) for value in met.get(kind, ()))
 
 
 def _with_fields_told(result) -> list[str]:

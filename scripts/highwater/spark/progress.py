@@ -31,8 +31,6 @@ FOUND_IN = {
     "late_changes": "each a change that was applied later than the horizon of its table",
     "unassigned_records": "each a file with records of a table that is not declared",
 }
-# a table that waits, and what to do, which stands at the end of a build
-WAITS = re.compile(r"(.*?\w+ waits: .*?[.:])\s.*", re.DOTALL)
 PROBLEMS = {"warn": "warning", "error": "error", "fail": "failed test", "skipped": "left out"}
 
 
@@ -66,7 +64,7 @@ class Progress:
                 self.ended["skipped"] += 1
                 self.done += 1
             elif not self._is_reworded(event) and (event.info.level == "warn" or self._is_worth_a_line(event.info)):
-                self._say(self._in_short(event))
+                self._say(event.info.msg)
 
     def still(self) -> None:
         """Say how far the build has come, where nothing was said for long; the longer it takes, the less often."""
@@ -123,10 +121,6 @@ class Progress:
         self.seconds[table][layer] = self.seconds[table].get(layer, 0) + seconds
         if layer in ("view", "built"):
             self._say(_line(table, self.seconds.pop(table)))
-
-    def _in_short(self, event) -> str:
-        said = WAITS.fullmatch(event.info.msg) if event.info.name == "JinjaLogWarning" else None
-        return f"{said[1].rstrip('.:')}; what to do is said at the end" if said else event.info.msg
 
     def _is_reworded(self, event) -> bool:
         """Return whether an event repeats in dbt's words, which name files of the package, what was said in ours."""

@@ -1,6 +1,7 @@
 """Views are there while they are built anew."""
 
 import pytest
+from highwater.spark import dbt
 from pyspark.errors import AnalysisException
 from workshop import reading
 
@@ -55,3 +56,11 @@ def test_the_list_of_reasons_takes_the_place_of_the_table_that_it_once_was(works
         workshop.build("rejection_reasons", command="run")
         assert workshop.rows(REASONS) == before
         assert not (workshop.folder / "lake/tables/lake.db/rejection_reasons").exists()
+
+
+def test_an_operation_that_fails_says_why_and_is_no_node(workshop, capfd):
+    mistaken = '{"feed": "datastream_user1", "entities": 3}'
+    outcome = dbt.outcome_of(["run-operation", "highwater.falls_of_feed", "--args", mistaken, "--quiet"])
+    assert (outcome.status, outcome.left, outcome.failed) == (1, None, ())
+    said = "".join(capfd.readouterr())
+    assert "'int' object is not iterable" in said and "Traceback" not in said

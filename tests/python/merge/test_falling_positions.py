@@ -95,8 +95,8 @@ def test_the_select_finds_what_the_oracle_finds(falls):
     )
     rows = [row for number, batches in histories.items() for row in rows_of(number, batches)]
     falls.spark.createDataFrame(rows, columns).createOrReplaceTempView("fallen_arrivals")
-    # what is above all is above all of its history
-    sql, count = re.subn(r"over \(order by landed", "over (partition by history order by landed", sql_of_falls(falls))
+    # what is above all is above all of its history, which is the first column of the key
+    sql, count = re.subn(r"over \(order by landed", "over (partition by `key 1` order by landed", sql_of_falls(falls))
     assert count == 1
     found = {}
     for row in falls.spark.sql(sql).collect():

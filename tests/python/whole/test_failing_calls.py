@@ -267,16 +267,16 @@ def lake(tmp_path_factory):
 
 
 # in each part of a command one, the kinds in turn
-TEN = {"land": 4, "build": 1, "compact": 2, "rebuild": 2, "vacuum": 1}
+TWENTY = {"land": 9, "build": 1, "compact": 4, "rebuild": 4, "vacuum": 2}
 
 
 @pytest.mark.long
-def test_ten_points(lake):
+def test_twenty_points(lake):
     kinds = ["ENOSPC", "EIO", "EROFS", "EACCES"]
-    for turn, (name, count) in enumerate(TEN.items()):
+    for turn, (name, count) in enumerate(TWENTY.items()):
         places = [(place + 0.5) / count for place in range(count)]
         try_points(lake, name, [(kinds[(turn + number) % 4], place) for number, place in enumerate(places)])
-    assert len(lake.points) == 10 and sum(bool(hits) for *_, hits in lake.points) >= 8
+    assert len(lake.points) == 20 and sum(bool(hits) for *_, hits in lake.points) >= 18
     # negative control: half a state file, and what nobody knows, would have been seen
     half, nobody = lake.below / "landings/half.json", lake.below / "tables/lake.db/nobody"
     half.write_text('{"number": 1')

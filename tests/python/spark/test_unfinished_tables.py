@@ -1,6 +1,9 @@
 """A creation of a table that is killed leaves a folder that Delta refuses; the next command makes the table."""
 
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 from highwater.landing.raw_table import RAW_TABLE
@@ -63,3 +66,14 @@ def test_half_commits_go_and_whole_ones_stay(workshop, folder):
         (log / name).write_text('{"commitInfo":')
     remove_unfinished_tables(workshop.spark)
     assert sorted(log.iterdir()) == whole and whole
+
+
+def test_g7_a_command_that_writes_makes_it_good(workshop, tmp_path):
+    (tmp_path / "lake/tables/raw.db/datastream_user1/_delta_log/_staged_commits").mkdir(parents=True)
+    settings = {**os.environ, "HIGHWATER_LAKE": str(tmp_path / "lake"), "SPARK_CONF_DIR": str(workshop.folder / "conf")}
+    answer = subprocess.run(
+        [sys.executable, "-m", "highwater.cli", "land", "datastream_user1"],
+        cwd=workshop.folder, env=settings, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert "datastream_user1: " in answer.stdout

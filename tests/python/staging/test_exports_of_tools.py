@@ -86,12 +86,13 @@ def read(workshop):
         workshop.deliver(f"{feed}.{table}", "export.csv", text, root=workshop.exports)
         workshop.deliver(f"{feed}.{table}", "_exports.yml", "export.csv: {position: unknown}\n", root=workshop.exports)
     workshop.land(*FEEDS)
-    models = {table: f"stg_{feed}__{table}" for table, (feed, *_) in FILES.items()}
-    said = workshop.said_by(*models.values())
-    columns = ["rejection_reason", "rejection_detail", "id", "name", "ok", "price", "at", "raw"]
+    workshop.build(*(f"stg_{feed}__{table}" for table, (feed, *_) in FILES.items()), command="run")
     return {
-        table: list(map(tuple, said[model].orderBy("source_line").select(*columns).collect()))
-        for table, model in models.items()
+        table: workshop.rows(
+            "select rejection_reason, rejection_detail, id, name, ok, price, at, raw "
+            f"from stg_{feed}__{table} order by source_line"
+        )
+        for table, (feed, *_) in FILES.items()
     }
 
 

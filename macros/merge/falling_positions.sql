@@ -16,11 +16,9 @@
     {%- endfor -%}
     {%- if found.fall is not defined -%}
         {%- if batches and says -%}
-            {%- set doubtful -%}
-                {{ arriving.entity ~ ' has doubtful positions: ' ~ found.changes ~ (' change' if found.changes == 1 else ' changes') ~ ' of '
+            {%- set doubtful = arriving.entity ~ ' has doubtful positions: ' ~ found.changes ~ (' change' if found.changes == 1 else ' changes') ~ ' of '
                 ~ source.feed ~ ', the first in ' ~ highwater._place(found.first.newer) ~ ', lost by position to an older one of the same key, by the '
-                ~ 'clock of the source. More of them would wait for an epoch. If the source began anew there: highwater epoch ' ~ source.feed }}
-            {%- endset -%}
+                ~ 'clock of the source. More of them would wait for an epoch. If the source began anew there: highwater epoch ' ~ source.feed -%}
             {%- do highwater.add_to_answer('doubtful', doubtful) -%}
             {%- do exceptions.warn(doubtful) -%}
         {%- endif -%}

@@ -222,7 +222,7 @@ class Workshop:
         with self.facts(arguments[0]):
             self.is_well = False
             result = dbtRunner(manifest=self.parsed[1], callbacks=[dbt.hear]).invoke([*arguments, *QUIETLY])
-            dbt.take_answers(getattr(result.result, "results", None) or [])
+            dbt.take_answers(dbt.results_of(result))
         self.is_well = result.success
         return result
 

@@ -250,19 +250,27 @@ def outcome_of(arguments: list[str]) -> Outcome:
         message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
         click.echo(printable(message), err=True)
     untold.told("fields", _with_fields_told(result))
-    # an operation is no node
-    runs = [run for run in getattr(result.result, "results", None) or [] if hasattr(run, "node")]
+    runs = results_of(result)
     take_answers(runs)
     is_whole = result.success or (bool(runs) and not get_flags().FAIL_FAST)
     bad = [run.node.name for run in runs if str(run.status) not in {*DONE, "skipped"} and hasattr(run.node, "name")]
     return Outcome(0 if result.success else 1, left_of(runs) if is_whole else None, tuple(bad))
 
 
+def results_of(result) -> list:
+    """Return dbt's results, one a node; an operation is none.
+
+    Arguments:
+        result: what dbtRunner returned.
+    """
+    return [run for run in getattr(result.result, "results", None) or [] if hasattr(run, "node")]
+
+
 def take_answers(runs: Iterable) -> None:
     """Keep what logs and bases have answered, see the macro answer_with_facts, and whether the ledger was built.
 
     Arguments:
-        runs: dbt's results, one a node.
+        runs: see results_of.
     """
     for run in runs:
         code = (getattr(run, "adapter_response", None) or {}).get("code", "")
@@ -282,8 +290,7 @@ def _keep(answer: Mapping) -> None:
 
 def _with_fields_told(result) -> list[str]:
     """Return the tables and feeds whose test has_declared_fields has ended and keeps nothing from being built."""
-    runs = getattr(result.result, "results", None) or []
-    tests = [(run, getattr(getattr(run, "node", None), "test_metadata", None)) for run in runs]
+    tests = [(run, getattr(run.node, "test_metadata", None)) for run in results_of(result)]
     return [
         f"{metadata.kwargs.get('entity')} {metadata.kwargs.get('feed')}"
         for run, metadata in tests
@@ -312,8 +319,8 @@ def failing_rows(result, test: str):
     Arguments:
         result: what dbtRunner returned. test: name of the generic test.
     """
-    for run in getattr(result.result, "results", None) or []:
-        metadata = getattr(getattr(run, "node", None), "test_metadata", None)
+    for run in results_of(result):
+        metadata = getattr(run.node, "test_metadata", None)
         if metadata and metadata.name == test and run.failures:
             for row in session().sql(run.node.compiled_code).collect():
                 yield row.asDict() | {name: metadata.kwargs.get(name) for name in ("entity", "feed", "table")}

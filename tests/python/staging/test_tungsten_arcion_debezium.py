@@ -664,7 +664,8 @@ def judged(workshop, entity) -> dict[str, list[str]]:
     """Verdict and reason of the records of an entity, by case."""
     found = defaultdict(list)
     for file, *row in workshop.rows(
-        f"select source_file, verdict, rejection_reason from {entity}_changes where not is_derived"
+        f"select source_file, verdict, rejection_reason from {entity}_changes where not is_derived "
+        "order by landing_batch, source_line, verdict"
     ):
         found[re.search(r"/([^/]*?)-[0-9](-[0-9])?[.]", file)[1]].append(" ".join(filter(None, row)))
     return found

@@ -6,7 +6,6 @@ import re
 
 import pytest
 from highwater.runtime.errors import UsageError
-from highwater.status import query
 from highwater.status.query import _paths_as_tables, show, show_table
 from highwater.status.reads_only import REACHING_OUT
 from pyspark.errors import AnalysisException
@@ -171,15 +170,8 @@ def test_without_the_check_each_of_these_would_do_harm(workshop, lake, capsys):
     assert not workshop.spark.catalog.tableExists("lake.unsafe")
 
 
-def test_what_reads_is_run(workshop, lake, capsys, monkeypatch):
-    """Spark takes each of them as it is run here; what the rows are is asked of some."""
-    taken = []
-    with monkeypatch.context() as patch:
-        patch.setattr(query, "_show_rows", lambda answer, form: taken.append(answer.columns))
-        for sql in ALLOWED:
-            show(workshop.spark, sql, "csv")
-    assert len(taken) == len(ALLOWED) and all(taken)
-    for sql in ALLOWED[2::6]:
+def test_what_reads_is_run(workshop, lake, capsys):
+    for sql in ALLOWED:
         show(workshop.spark, sql, "csv")
         assert capsys.readouterr().out.strip(), sql
 

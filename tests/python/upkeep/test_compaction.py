@@ -112,11 +112,7 @@ def test_a_large_base_has_deletion_vectors_and_a_small_one_none(world):
         vectors = int(newest["operationMetrics"]["numTargetDeletionVectorsAdded"])
         return world.version("cities_merged") - version, properties.get("delta.enableDeletionVectors"), vectors > 0
 
-    vectors = "select sum(cast(operationMetrics['numTargetDeletionVectorsAdded'] as int)) from merges"
-    world.spark.sql("describe history lake.cities_merged").createOrReplaceTempView("merges")
-    # those of the tests above
-    assert world.rows(f"{vectors} where operation = 'MERGE'") == [(0,)]
-    assert "delta.enableDeletionVectors" not in dict(world.rows("show tblproperties lake.cities_merged"))
+    assert compacted() == (1, None, False)
     macro = world.folder / "macros/merge/due_compaction.sql"
     delivered = macro.read_text()
     assert "return(1000000)" in delivered
@@ -269,7 +265,7 @@ def test_c6_two_rows_of_a_key_are_noticed(world):
     with pytest.raises(AssertionError, match="has_agreeing_layers_cities_merged"):
         world.build("cities_merged", command="test")
     rebuild(world.spark, "cities")
-    assert world.value("select count(*) from cities_merged where id = 18") == 1
+    world.build("cities_merged", command="test")
     world.spark.sql(f"restore table cities_merged to version as of {version}")
 
 
@@ -408,8 +404,7 @@ def reading_process(workshop, path):
 def test_readers_see_whole_states_only(world, wanted, tmp_path):
     """C11, C12: readers ask throughout; every answer is a state that was there, none is mixed, empty or doubled.
 
-    One thread, of a compaction in place and one in full; in the long run two, and a process that reads the tables by
-    their paths, of all methods.
+    Two threads; in the long run a process too, which reads the tables by their paths.
     """
     picks, states, found, others, meanwhile = random.Random(5), [], [], [], 0
     elsewhere = tmp_path / "read.jsonl"
@@ -430,14 +425,13 @@ def test_readers_see_whole_states_only(world, wanted, tmp_path):
     states.append(state())
     is_long_run = wanted == 10_000
     outside = reading_process(world, elsewhere) if is_long_run else contextlib.nullcontext()
-    methods = ["in-place", "full", "partitions"][: 3 if is_long_run else 2]
-    with reading(lambda: found.append(state(session)), threads=len(methods) - 1) as readers, outside:
+    with reading(lambda: found.append(state(session)), threads=2) as readers, outside:
         for number in itertools.count():
             before = len(found)
             keys = picks.sample(range(1, 40), 12)
             changes(world, [("UPDATE-INSERT", key, f"{number}", picks.choice("abc")) for key in keys])
             states.append(state())
-            compact(world.spark, "cities", method=methods[number % len(methods)])
+            compact(world.spark, "cities", method=["in-place", "full", "partitions"][number % 3])
             assert state() == states[-1]
             meanwhile += len(found) - before
             # a hundred states; most of the time is the readers'
@@ -445,9 +439,9 @@ def test_readers_see_whole_states_only(world, wanted, tmp_path):
                 time.sleep(2)
             assert set(found) | set(others) <= set(states)
             print(f"{len(found)} reads and {len(others)} elsewhere, {meanwhile} while writing; {len(states)} states")
-            if any(each.done() for each in readers) or (number + 1 >= len(methods) and reads() >= wanted):
+            if any(each.done() for each in readers) or (number >= 2 and reads() >= wanted):
                 break
-    assert len(set(found)) >= len(methods) and (not is_long_run or len(set(others)) >= 3)
+    assert len(set(found)) >= 3 and (not is_long_run or len(set(others)) >= 3)
 
 
 def test_c12_of_two_writers_one_gets_a_conflict(world):

@@ -7,7 +7,7 @@
         {%- do adapter.drop_relation(there) -%}
     {%- endif -%}
     {%- if there is none or was_view -%}
-        {%- do run_query('delete from ' ~ highwater.gathered_batches() ~ " where model = '" ~ model.name ~ "'") -%}
+        {%- do highwater.forget_watermarks(model.name) -%}
         {%- do run_query(create_table_as(False, gathered, sql)) -%}
     {%- endif -%}
     {%- set news = context.highwater[model.name ~ '_news'](gathered, was_view) -%}

@@ -1,10 +1,14 @@
 {%- macro gathered_watermarks(model_name) -%}
+    {%- set shared = highwater.shared_by_lists() -%}
+    {%- if 'watermarks' not in shared -%}
+        {%- do shared.update({'watermarks': run_query(
+            'select model, feed, table_name, declaration, landing_batch from ' ~ highwater.gathered_batches()
+            ~ " where table_name is null or model = 'late_changes'"
+        ).rows}) -%}
+    {%- endif -%}
     {%- set watermarks = {} -%}
-    {%- for row in run_query(
-        'select feed, table_name, declaration, landing_batch from ' ~ highwater.gathered_batches() ~ " where model = '"
-        ~ model_name ~ "'"
-    ).rows -%}
-        {%- do watermarks.update({(row[0], row[1]): {'declaration': row[2], 'landing_batch': row[3] | int}}) -%}
+    {%- for row in shared.watermarks if row.model == model_name -%}
+        {%- do watermarks.update({(row.feed, row.table_name): {'declaration': row.declaration, 'landing_batch': row.landing_batch | int}}) -%}
     {%- endfor -%}
     {{ return(watermarks) }}
 {%- endmacro -%}

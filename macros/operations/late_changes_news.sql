@@ -13,7 +13,7 @@
         {#- other days, other changes are late -#}
         {%- do news.before.append('delete from ' ~ late) -%}
         {%- do news.update({'is_other': true}) -%}
-        {%- do run_query('delete from ' ~ highwater.gathered_batches() ~ " where model = 'late_changes'") -%}
+        {%- do highwater.forget_watermarks('late_changes') -%}
     {%- endif -%}
     {%- set parts = [] -%}
     {%- for part in highwater.ungathered_parts('late_changes') if part.table_name in horizons -%}

@@ -8,7 +8,7 @@
         {%- set watermark = watermarks.get((feed, none), {}) -%}
         {#- a table that was declared since may have old records -#}
         {%- set newest = highwater.newest_batches(source(feed, tables[0][2]), watermark.landing_batch if watermark.declaration == declaration else 0) -%}
-        {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
+        {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest, 'was': watermark}}) -%}
         {%- set queried = [] -%}
         {%- for entity, source_table, name in tables if newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
             {%- if load_cached_relation(ref(project_name, entity ~ '_changes')) is none -%}
@@ -32,18 +32,20 @@
 
 {%- macro _ledger_gathered(ledger, news) -%}
     {#- A feed's watermark moves when no table of it waits for a log that has not read its records yet. -#}
-    {%- set has_waiting = news.statements or news.unbuilt -%}
-    {%- set recorded = highwater._recorded_batches(ledger) if has_waiting else {} -%}
+    {%- if news.statements -%}
+        {%- do highwater.shared_by_lists().pop('counted', none) -%}
+    {%- endif -%}
+    {%- set recorded = highwater._recorded_batches(ledger) -%}
     {%- set tables_of_feeds = highwater.tables_of_feeds() -%}
     {%- set watermarks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
         {%- set waiting = [] -%}
         {%- for entity, source_table, name in tables_of_feeds[feed]
-            if has_waiting and found.newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
+            if found.newest.get(source_table, 0) > recorded.get((entity, feed), 0) -%}
             {%- do waiting.append(entity) -%}
         {%- endfor -%}
         {%- if not waiting -%}
-            {%- do watermarks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
+            {%- do watermarks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max, 'was': found.was}) -%}
         {%- endif -%}
     {%- endfor -%}
     {%- do highwater.keep_watermarks_of_feeds('ledger', watermarks) -%}
@@ -51,10 +53,8 @@
 
 {%- macro _recorded_batches(ledger) -%}
     {%- set recorded = {} -%}
-    {%- for row in run_query(
-        'select table_name, feed, max(landing_batch) from ' ~ ledger ~ ' group by table_name, feed'
-    ).rows -%}
-        {%- do recorded.update({(row[0], row[1]): row[2] | int}) -%}
+    {%- for row in highwater.counted_in_ledger(ledger) -%}
+        {%- do recorded.update({(row.table_name, row.feed): row.newest | int}) -%}
     {%- endfor -%}
     {{ return(recorded) }}
 {%- endmacro -%}

@@ -18,8 +18,8 @@
             {%- do news.before.extend(highwater._forget_declared(unassigned, feed, declared)) -%}
         {%- endif -%}
         {%- set newest = highwater.newest_batches(raw_table, upto) -%}
-        {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest}}) -%}
         {%- set names = newest.keys() | reject('in', declared) | list -%}
+        {%- do news.feeds.update({feed: {'declaration': declaration, 'newest': newest, 'was': {} if names else watermark}}) -%}
         {%- for some in names | batch(50) -%}
             {%- set where = 'landing_batch > ' ~ upto ~ ' and ' ~ highwater._is_one_of('source_table', some) -%}
             {%- do parts.append({
@@ -46,7 +46,7 @@
 {%- macro _unassigned_records_gathered(unassigned, news) -%}
     {%- set watermarks = [] -%}
     {%- for feed, found in news.feeds.items() if found.newest -%}
-        {%- do watermarks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max}) -%}
+        {%- do watermarks.append({'feed': feed, 'declaration': found.declaration, 'landing_batch': found.newest.values() | max, 'was': found.was}) -%}
     {%- endfor -%}
     {%- do highwater.keep_watermarks_of_feeds('unassigned_records', watermarks) -%}
 {%- endmacro -%}

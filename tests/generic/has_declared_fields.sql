@@ -19,6 +19,10 @@
 {%- set untold = fromjson(env_var('HIGHWATER_UNTOLD', '{}')).get(entity ~ ' ' ~ feed, watermark)
     if execute else watermark -%}
 
+{#- one pass over the records: what a file lacks is what none of its records has -#}
+{%- set declared = highwater.fields_of_files(
+    highwater.entity_columns(entity) | rejectattr('came_later') | rejectattr('former_fields'), feed, table, entity
+) | list if format not in ('datastream-json', 'arcion-csv') else [] -%}
 {%- set found %}
 with
 
@@ -27,7 +31,9 @@ new_records as (
     select
         source_file,
         source_line,
-        {{ highwater.types_of_record(feed) if units else 'null' }} as types,
+        {%- if units %}
+        {{ highwater.types_of_record(feed) }} as types,
+        {%- endif %}
         {{ highwater.carried_fields(feed) | indent(8) }} as carried
     from {{ source(feed, table) }}
     where
@@ -43,75 +49,72 @@ fields_of_files as (
 
     select
         new_records.source_file,
-        carried_field as field,
+        said.field,
+        said.type,
         min(new_records.source_line) as first_line,
         count(*) as records
     from new_records
-        lateral view explode(new_records.carried) as carried_field
-    group by new_records.source_file, carried_field
-
-)
-{%- if format not in ('datastream-json', 'arcion-csv') %}
-{#- the other two leave NULLs out, or spread a column over three #},
-
-files as (
-
-    select distinct source_file from fields_of_files
+        lateral view explode({{ 'concat(' if units }}
+            coalesce(transform(carried, field -> struct(field, cast(null as string) as type)), array())
+            {%- if units %},
+            coalesce(transform(types, one -> struct(one.field, one.name as type)), array())
+        {%- endif %}
+        {{- ')' if units }}) as said
+    group by new_records.source_file, said.field, said.type
 
 ),
 
-declared_fields as (
+files as (
 
     select
-        -- records from before have no field of a column that came later, or was called otherwise
-        explode(array({{ highwater.quoted_texts(highwater.fields_of_files(
-            highwater.entity_columns(entity) | rejectattr('came_later') | rejectattr('former_fields'), feed, table, entity
-        )) }})) as field
+        source_file,
+        collect_list(struct(field, first_line, records)) filter (where type is null) as carried
+        {%- if units %},
+        collect_list(struct(field, type, first_line, records)) filter (where type like '%Timestamp') as timed
+        {%- endif %}
+    from fields_of_files
+    group by source_file
 
 )
-{%- endif %}
 
 select
-    'is not declared' as problem,
-    field,
-    source_file,
-    first_line,
-    records
-from fields_of_files
-where field not in ({{ highwater.known_fields(feed, entity, shard.field if shard else none) }})
-{%- if format not in ('datastream-json', 'arcion-csv') %}
-
-union all
-
-select
-    'is in no record of its file' as problem,
-    declared_fields.field,
+    problem.problem,
+    problem.field,
     files.source_file,
-    cast(null as int) as first_line,
-    0 as records
+    problem.first_line,
+    problem.records
 from files
-cross join declared_fields
-left anti join fields_of_files as found
-    on files.source_file = found.source_file and declared_fields.field = found.field
-{%- endif %}
-{%- for column in units %}
-
-union all
-
-select
-    concat('is declared in {{ column.unit }}, and its records say ', type.name) as problem,
-    type.field,
-    new_records.source_file,
-    min(new_records.source_line) as first_line,
-    count(*) as records
-from new_records
-    lateral view explode(new_records.types) as type
-where
-    type.field = {{ highwater.sql_text(column.field) }}
-    and type.name like '%Timestamp'
-    and type.name not in ({{ highwater.quoted_texts(said[column.unit]) }})
-group by type.name, type.field, new_records.source_file
-{%- endfor %}
+    lateral view explode(concat(
+        transform(
+            filter(carried, one -> one.field not in ({{ highwater.known_fields(feed, entity, shard.field if shard else none) }})),
+            one -> struct('is not declared' as problem, one.field, one.first_line, one.records)
+        )
+        {%- if declared %},
+        transform(
+            -- a file of deletes alone has no fields
+            filter(
+                array({{ highwater.quoted_texts(declared) }}),
+                field -> size(carried) > 0 and not exists(carried, one -> one.field = field)
+            ),
+            field -> struct('is in no record of its file' as problem, field, cast(null as int) as first_line, 0L as records)
+        )
+        {%- endif %}
+        {%- for column in units %},
+        transform(
+            filter(
+                timed,
+                one -> one.field = {{ highwater.sql_text(column.field) }}
+                    and one.type not in ({{ highwater.quoted_texts(said[column.unit]) }})
+            ),
+            one -> struct(
+                concat('is declared in {{ column.unit }}, and its records say ', one.type) as problem,
+                one.field,
+                one.first_line,
+                one.records
+            )
+        )
+        {%- endfor %}
+    )) as problem
 {%- endset %}
 {%- if execute and highwater.feed_setting(feed, 'new_fields') == 'fail' -%}
     {%- do highwater.refuse_new_fields(found, entity) -%}

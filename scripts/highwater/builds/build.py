@@ -214,7 +214,7 @@ def _give_account(plan: Plan, feeds, landed: Landed, outcome: dbt.Outcome, began
     is_done = outcome.status < 2
     rejected, unasked = rejections.of_build(session(), dbt.appended, bool(dbt.recorded)) if is_done else ([], [])
     words, uncounted, counts, accounted = last_build.summary(
-        session(), rejected, plan.record or None, dbt.pending, bool(dbt.recorded)
+        session(), rejected, plan.record or None, dbt.pending, bool(dbt.recorded), dbt.empty
     )
     news = [rejections.why_no_trouble(rejected)]
     if is_done:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -240,6 +240,7 @@ def summary(
     record: dict | None = None,
     left_pending: Mapping[str, int] | None = None,
     is_recorded: bool = False,
+    empty: Collection[str] = (),
 ) -> tuple[str, list[str], dict[str, dict], dict[str, int]]:
     """Return what is where after a build, a line for each entity, what became of all records, and what to type next.
 
@@ -247,6 +248,7 @@ def summary(
         rejected_now: what the build rejected; lines below its entity's say it.
         record: of the last build of the same project; tables that are as it left them are not counted again.
         left_pending: what the build has said of that, by entity. is_recorded: the ledger has what the logs have.
+        empty: lists that the build has found to have no row.
     Returns: the words, which of their lines say that something could not be asked, a damaged table for example,
         what was counted, by entity, and the account of all records; {}: some could not be counted.
     """
@@ -282,7 +284,7 @@ def summary(
     others = [table for table in tables if table not in counts]
     counts |= dict(zip(others, of_each(others, count, "counting rows"), strict=True))
     rejected, stale = (
-        defaultdict(int, asked(name, "table_name, count(*)", "group by table_name"))
+        defaultdict(int, [] if name in empty else asked(name, "table_name, count(*)", "group by table_name"))
         for name in ("rejected_changes", "stale_rows")
     )
     details = {found.entity: [f"    {line}" for line in lines_of(found)] for found in rejected_now}
@@ -313,7 +315,8 @@ def summary(
             + (f", {tied:,} tied (see sequence_ties)" if tied else "")
         )
         lines += details.get(table, [])
-    unassigned = next((total for (total,) in asked("unassigned_records", "coalesce(sum(records), 0)", "")), None)
+    totals = [(0,)] if "unassigned_records" in empty else asked("unassigned_records", "coalesce(sum(records), 0)", "")
+    unassigned = next((total for (total,) in totals), None)
     if unassigned:
         noun = "record belongs" if unassigned == 1 else "records belong"
         lines.append(f"  {unassigned:,} {noun} to no declared table (see unassigned_records)")

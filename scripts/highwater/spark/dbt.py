@@ -48,6 +48,8 @@ pending: dict[str, int] = {}
 answers: dict[str, dict] = {}
 # whether the ledger has been built behind the logs
 recorded: list[str] = []
+# models that have no row, as their test is_empty has found
+empty: set[str] = set()
 # whether the invocation that is under way has run a model or a test
 begun: list[str] = []
 
@@ -70,7 +72,7 @@ def begin(is_same: bool, tells_rejected: bool = False) -> None:
         tells_rejected: the command tells what was rejected, also of what a build appended that did not come to it.
     """
     os.environ["HIGHWATER_PROJECT"] = "as it was" if is_same else "changed"
-    for heard in (waiting, falls, doubtful, appended, pending, answers, recorded, telling):
+    for heard in (waiting, falls, doubtful, appended, pending, answers, recorded, empty, telling):
         heard.clear()
     if tells_rejected:
         telling.append("rejected")
@@ -267,7 +269,8 @@ def results_of(result) -> list:
 
 
 def take_answers(runs: Iterable) -> None:
-    """Keep what logs and bases have answered, see the macro answer_with_facts, and whether the ledger was built.
+    """Keep what logs and bases have answered, see the macro answer_with_facts, whether the ledger was built, and which
+    models have no row.
 
     Arguments:
         runs: see results_of.
@@ -278,6 +281,11 @@ def take_answers(runs: Iterable) -> None:
             _keep(json.loads(code))
         if getattr(run.node, "name", None) == "ledger" and str(run.status) in DONE:
             recorded.append("ledger")
+        metadata = getattr(run.node, "test_metadata", None)
+        if metadata and metadata.name == "is_empty":
+            tested = str(run.node.attached_node).rpartition(".")[2]
+            has_none = run.failures == 0 and not run.node.config.where
+            (empty.add if has_none else empty.discard)(tested)
 
 
 def _keep(answer: Mapping) -> None:

@@ -2,9 +2,11 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from highwater.builds import facts
+from highwater.spark import dbt
 from highwater.spark.lake_tables import newest_commits
 
 KNOWN = {"log_batch": 4, "feeds": {"shop": 9}, "rows": 20, "applied": 4, "held": None, "highest": "0a"}
@@ -110,3 +112,23 @@ def test_a_file_that_somebody_has_edited_is_asked_for(lake, damage):
     damage(found)
     (lake / "facts.json").write_text(json.dumps(found))
     assert handed() is None
+
+
+@pytest.mark.parametrize(
+    ("failures", "status", "where", "has_none"),
+    [(0, "pass", None, True), (3, "warn", None, False), (3, "pass", None, False), (0, "pass", "feed = 'shop'", False)],
+)
+def test_a_list_is_not_counted_where_its_test_has_found_it_empty(failures, status, where, has_none):
+    """A test passes also with rows where `warn_if` allows some, and looks at some where `where` says which."""
+    node = SimpleNamespace(
+        name="is_empty_stale_rows_",
+        attached_node="model.highwater.stale_rows",
+        test_metadata=SimpleNamespace(name="is_empty"),
+        config=SimpleNamespace(where=where),
+    )
+    dbt.begin(is_same=False)
+    dbt.take_answers([SimpleNamespace(node=node, status=status, failures=failures)])
+    assert dbt.empty == ({"stale_rows"} if has_none else set())
+    # the build goes on with what was skipped, and finds a row
+    dbt.take_answers([SimpleNamespace(node=node, status="warn", failures=1)])
+    assert dbt.empty == set()

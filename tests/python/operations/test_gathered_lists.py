@@ -185,6 +185,26 @@ def test_a_log_that_was_written_anew_is_counted_anew(docks):
     assert docks.contents() == contents
 
 
+def test_a_mark_is_written_when_it_is_ten_batches_behind(docks):
+    """What lies between is read again by every build, so it must not grow without end; and a commit costs more."""
+    marks = "select model, landing_batch from gathered_batches where table_name is null order by 1"
+    newest = f"select max(landing_batch) from raw.{FEED}"
+
+    def follow(behind: int) -> list:
+        while docks.workshop.value(newest) < was + behind:
+            docks.deliver(("pallets", 100 + docks.file, 100 + docks.file, 1))
+        docks.build("+pallets")
+        return docks.workshop.rows(marks)
+
+    docks.workshop.spark.sql("delete from gathered_batches where table_name is null")
+    docks.record()
+    was = docks.workshop.value(newest)
+    written = [("ledger", was), ("unassigned_records", was)]
+    assert docks.workshop.rows(marks) == written
+    assert follow(9) == written
+    assert follow(10) == [("ledger", was + 10), ("unassigned_records", was + 10)]
+
+
 def test_a_lost_record_shows(docks):
     """Negative control: of a log that has lost a record, the ledger's counts do not add up."""
     docks.deliver(("boxes", 31, 31, 1), ("boxes", 32, 32, 1))

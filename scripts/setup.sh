@@ -10,7 +10,7 @@ python=$(command -v python3 || true)
     stop "Python 3.10 or newer is needed, and $python is $("$python" -V | cut -d' ' -f2)."
 
 # Asked before the downloads, not after them.
-PYTHONPATH=scripts "$python" -m highwater.runtime.java || exit 2
+PYTHONPATH=src "$python" -m highwater.runtime.java || exit 2
 
 echo "making the environment in .venv (once; about a minute) ..."
 [ -x .venv/bin/python ] || "$python" -m venv .venv ||

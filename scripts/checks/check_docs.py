@@ -15,7 +15,7 @@ from definitions import definitions, entries
 
 STAGING = Path("macros/staging")
 CONTRACT = STAGING / "contract"
-READERS = Path("scripts/highwater/formats")
+READERS = Path("src/highwater/formats")
 REASONS = Path("models/operations/rejection_reasons.sql")
 # macros that give a record its reason, or a problem without what was found
 GIVE_CODES = ("change_contract", "unknown_source")

@@ -393,7 +393,7 @@ class Fleet:
 
     def __init__(self, folder: Path):
         self.folder, self.tables = folder, [f"fleet_{number:03}" for number in range(3)]
-        paths = [str(PROJECT / "scripts"), str(PROJECT / "scripts/bench")]
+        paths = [str(PROJECT / "src"), str(PROJECT / "scripts/bench")]
         self.environment = environment_of_a_user() | {
             "PYTHONPATH": os.pathsep.join(paths), "HIGHWATER_SHOWN": str(folder / "shown"),
         }  # fmt: skip

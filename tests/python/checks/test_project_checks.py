@@ -17,7 +17,7 @@ import check_docs  # noqa: E402
 import check_names  # noqa: E402
 import lint_sql  # noqa: E402
 
-COPIED = ["macros", "models", "seeds", "snapshots", "tests/generic", "scripts/checks", "scripts/highwater"]
+COPIED = ["macros", "models", "seeds", "snapshots", "tests/generic", "scripts/checks", "src/highwater"]
 
 
 def copy_to(folder: Path) -> Path:
@@ -273,8 +273,8 @@ DOC_FAULTS = {
         "change_contract.sql: writes the rejection reason null_key, which rejection_reasons.sql does not list",
     ),
     "reason that a reader writes and the list has not": (
-        edit("scripts/highwater/formats/avro.py", '"not_utf8: ', '"no_text: '),
-        "scripts/highwater/formats/avro.py: writes the rejection reason no_text, which",
+        edit("src/highwater/formats/avro.py", '"not_utf8: ', '"no_text: '),
+        "src/highwater/formats/avro.py: writes the rejection reason no_text, which",
     ),
     "reason that nothing writes": (
         edit("models/operations/rejection_reasons.sql", "'null_key'", "'no_key'"),
@@ -429,9 +429,7 @@ def add(path, text):
 
 def imports_checked(project):
     command = [Path(sys.executable).parent / "lint-imports", "--no-cache", "--no-logo"]
-    ended = subprocess.run(
-        command, cwd=project, env=os.environ | {"PYTHONPATH": "scripts"}, capture_output=True, text=True
-    )
+    ended = subprocess.run(command, cwd=project, env=os.environ | {"PYTHONPATH": "src"}, capture_output=True, text=True)
     return ended.returncode, ended.stdout
 
 
@@ -440,7 +438,7 @@ def test_imports_go_one_way():
     assert status == 0, said
 
 
-COMMAND = "scripts/highwater"
+COMMAND = "src/highwater"
 IMPORT_FAULTS = {
     "upwards": (
         edit(f"{COMMAND}/catalog/feeds.py", "import copy\n", "import copy\nfrom highwater.spark.spark import quoted\n"),

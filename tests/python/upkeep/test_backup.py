@@ -37,7 +37,7 @@ class Shell:
         self.places = {place: below / place.strip("/") for place, below in self.places.items()}
         for path in [self.project, *self.places.values()]:
             path.mkdir()
-        paths = [str(PROJECT / "scripts"), str(PROJECT / "scripts/bench")]
+        paths = [str(PROJECT / "src"), str(PROJECT / "scripts/bench")]
         self.environment = environment_of_a_user() | {
             "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join(paths),

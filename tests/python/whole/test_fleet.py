@@ -95,7 +95,7 @@ def test_case(tables, tmp_path):
     make = f"import fleet; from pathlib import Path; folder = Path({str(tmp_path)!r})\n"
     make += f"names = fleet.make_fleet(Path({str(PROJECT)!r}), folder / 'project', {tables})\n"
     make += "[fleet.deliver(folder / 'landing', name, 0, 1) for name in names]"
-    path = os.pathsep.join([str(PROJECT / "scripts"), str(PROJECT / "scripts/bench")])
+    path = os.pathsep.join([str(PROJECT / "src"), str(PROJECT / "scripts/bench")])
     in_a_process_of_its_own("-c", make, PYTHONPATH=path)
     (tmp_path / "lake").mkdir()
     settings = {"HIGHWATER_LAKE": str(tmp_path / "lake"), "HIGHWATER_LANDING": str(tmp_path / "landing")}

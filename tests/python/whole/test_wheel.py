@@ -15,7 +15,7 @@ from repository import PROJECT
 pytestmark = pytest.mark.long
 
 OF_THE_WHEEL = ["pyproject.toml", "setup.py", "README.md", "LICENSE", "dbt_project.yml"]
-OF_THE_WHEEL += ["conf", "macros", "models", "profiles", "scripts/highwater", "tests/generic"]
+OF_THE_WHEEL += ["conf", "macros", "models", "profiles", "src/highwater", "tests/generic"]
 # Files that stand elsewhere in the wheel than in the repository; what the repository's tests say of every format
 # holds of the wheel if it has the same files.
 PACKAGED = ["dbt_project.yml", "conf", "macros", "models/docs.md", "models/operations", "profiles", "tests/generic"]
@@ -118,7 +118,7 @@ def test_the_wheel_has_the_files_of_the_repository(wheel):
     with zipfile.ZipFile(wheel) as archive:
         found = {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
     packaged = {f"highwater/package/{name}": text for name, text in files_of(*PACKAGED).items()}
-    modules = {name.removeprefix("scripts/"): text for name, text in files_of("scripts/highwater").items()}
+    modules = {name.removeprefix("src/"): text for name, text in files_of("src/highwater").items()}
     tables = "highwater/package/macros/operations/logged_tables.sql"
     # the tables of the repository are examples
     assert found.pop(tables) != packaged.pop(tables)

@@ -1,7 +1,6 @@
 """A build from its begin to its end: it lands, builds what is due, gives its account and keeps its record."""
 
 import contextlib
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ import click
 
 from highwater.builds import account, facts, last_build, publish, rejections
 from highwater.builds.landing_report import Landed, land_and_tell
-from highwater.catalog.entities import logged_tables
+from highwater.catalog.entities import logged_tables, models_of_tables
 from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.tables import gather_anew, named
 from highwater.landing.deliveries import all_empty
@@ -22,9 +21,6 @@ from highwater.scaffold.new_fields import add_new_fields
 from highwater.spark import dbt, progress, untold
 from highwater.spark.lake_tables import newest_commits
 from highwater.spark.spark import session
-
-# the models that a log is made by
-OF_A_LOG = re.compile(r"(?:stg_\w+?__)?(\w+)_changes\+")
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ def build(
         if not plan.record:  # what was met may be written into the project
             plan = replace(plan, mark=last_build.fingerprint(last_build.split("build", arguments)[1]))
         _begin(plan, is_held)
-        with contextlib.nullcontext() if is_verbose else progress.shown(entity for entity, _ in logged_tables()):
+        with contextlib.nullcontext() if is_verbose else progress.shown(models_of_tables()):
             outcome, withheld = _run(plan, feeds, is_held, refused)
         undecided = _give_account(plan, feeds, landed, outcome, began, refused)
         if outcome.status == 2:
@@ -256,8 +252,8 @@ def _not_taken_in(outcome: dbt.Outcome) -> str | None:
     """Return of which tables records may be in no count: their log was not built."""
     if outcome.left is None:
         return "Not everything was built; what the logs do not have yet is in no count." if outcome.status else None
-    logs = {found[1] for selector in outcome.left if (found := OF_A_LOG.fullmatch(selector))}
-    tables = sorted(logs & dict(logged_tables()).keys())
+    known, left = models_of_tables(), [selector.removesuffix("+") for selector in outcome.left]
+    tables = sorted({known[name][0] for name in left if name in known and known[name][1] in ("staging", "log")})
     return (
         f"Of {named(tables)} not everything was built; records that no log has yet are in no count." if tables else None
     )

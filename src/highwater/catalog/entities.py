@@ -10,6 +10,9 @@ from highwater.catalog.models import Model, models
 from highwater.catalog.yaml_files import file_of_model
 from highwater.runtime.errors import UsageError
 
+# by the ending of a model's name, which layer of its table it is
+LAYER_BY_ENDING = {"_changes": "log", "_merged": "base", "": "view", "_history": "history"}
+
 
 def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
     """Return every change log of the project with the (feed, source_table) that feed it, as raw has them."""
@@ -21,19 +24,38 @@ def logged_tables() -> list[tuple[str, list[tuple[str, str]]]]:
     return [(entity, [in_raw(*source) for source in sources]) for entity, sources in sources_of_logs()]
 
 
+def models_of_tables() -> dict[str, tuple[str, str]]:
+    """Return by the name of each model that a table has or may have its entity and the layer; see LAYER_BY_ENDING.
+
+    What logs read is `staging`, and what compares the exports of the source with the table is `export`.
+    """
+    staging = models("staging")
+    exports = [feed.name for feed in declared_feeds().values() if feed.role == "export"]
+    found = {}
+    for log in _logs():
+        entity = entity_of_log(log)
+        found |= {f"stg_{feed}__{entity}": (entity, "export") for feed in exports}
+        found |= {f"{entity}{ending}": (entity, layer) for ending, layer in LAYER_BY_ENDING.items()}
+        found |= {model.name: (entity, "staging") for model in _staging_of(log, staging)}
+    return found
+
+
 def sources_of_logs() -> list[tuple[str, list[tuple[str, str]]]]:
     """Return every change log of the project with its (feed, table) as dbt names them, read from the models.
 
     Raises: UsageError when a log reads a staging model that is not there.
     """
     staging = models("staging")
-    logs = [log for log in models("changes").values() if log.name.endswith("_changes")]
-    return [(entity_of_log(log), [s for model in _staging_of(log, staging) for s in model.sources]) for log in logs]
+    return [(entity_of_log(log), [s for model in _staging_of(log, staging) for s in model.sources]) for log in _logs()]
 
 
 def staging_of(entity: str) -> list[Model]:
     """Return the staging models that the log of an entity reads; see sources_of_logs."""
     return _staging_of(models("changes")[f"{entity}_changes"], models("staging"))
+
+
+def _logs() -> list[Model]:
+    return [model for model in models("changes").values() if model.name.endswith("_changes")]
 
 
 def entity_of_log(log: Model) -> str:

@@ -1,27 +1,19 @@
 """What a build shows in place of dbt's log: a bar where a person is watching, and a line a table elsewhere."""
 
 import contextlib
-import re
 import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import click
 
 from highwater.catalog.tables import SECONDS_OF_SILENCE, named
 
 RESULTS = {"LogModelResult", "LogSeedResult", "LogSnapshotResult", "LogTestResult", "LogNodeResult"}
-EXPORT = re.compile(r"stg_exports_\w+")
-STAGING = re.compile(r"stg_\w+?__(\w+)_changes")
-HOW_FAR = re.compile(r"\w+: \d+ of \d+ gathered")
-LAYERS = {"_changes": "log", "_merged": "base", "": "view", "_history": "history"}
 SECONDS_OF_SILENCE_IN_A_LOG = 30
 WARNINGS_OF_DBT = {"RunResultWarning", "RunResultWarningMessage"}
-OF_A_LIST = re.compile(r"is_empty_(\w+?)_")
-OF_EXPORT = re.compile(r"is_empty_stg_\w+?__(\w+?)_")
-OF_FIELDS = re.compile(r"has_declared_fields_stg_(\w+?)__(\w+?)_changes_")
 QUERY_OF = 'See: highwater query "select * from {}"'
 # the lists that every project has, and what stands in them
 FOUND_IN = {
@@ -38,15 +30,14 @@ class Progress:
     """What has been heard of a build, and shown of it.
 
     Attributes:
-        tables: the entities of the project. A line tells of each when its view is built.
+        layers: see models_of_tables. A line tells of each table when its view is built.
         bar: of rich, where a person is watching; it is told how many of dbt's nodes are done.
     """
 
-    def __init__(self, tables: Iterable[str], bar=None):
-        self.layers = {f"{table}{suffix}": (table, layer) for table in tables for suffix, layer in LAYERS.items()}
-        self.bar, self.task = bar, None
+    def __init__(self, layers: Mapping[str, tuple[str, str]], bar=None):
+        self.layers, self.bar, self.task = layers, bar, None
         self.seconds, self.ended = defaultdict(dict), Counter()
-        self.total, self.done, self.running, self.reworded = None, 0, [], set()
+        self.total, self.done, self.running, self.reworded, self.invocation = None, 0, [], set(), {}
         self.began = self.said = time.monotonic()
         self.lock = threading.Lock()
 
@@ -63,7 +54,7 @@ class Progress:
             elif event.info.name == "SkippingDetails":
                 self.ended["skipped"] += 1
                 self.done += 1
-            elif not self._is_reworded(event) and (event.info.level == "warn" or self._is_worth_a_line(event.info)):
+            elif not self._is_reworded(event) and (event.info.level == "warn" or self._is_worth_a_line(event)):
                 self._say(event.info.msg)
 
     def still(self) -> None:
@@ -82,6 +73,8 @@ class Progress:
     def _begin(self) -> None:
         """An invocation of dbt begins, of which a build may have several."""
         self.total, self.done, self.running = None, 0, []
+        # where dbt keeps its manifest when it has one; its threads have no context
+        self.invocation = click.get_current_context().obj
         if self.bar is not None:
             if self.task is not None:
                 self.bar.remove_task(self.task)
@@ -103,7 +96,7 @@ class Progress:
         status = str(data.status).lower()
         kind = "test" if node.resource_type in ("test", "unit_test") else "model"
         self.running = [name for name in self.running if name != node.node_name]
-        if status == "warn" and (said := what_a_test_found(node.node_name, data.num_failures)):
+        if status == "warn" and (said := self._what_a_test_found(node.unique_id, data.num_failures)):
             self.reworded.add(node.unique_id)
             self._say(f"warning: {said}")
         self.ended[status if status in PROBLEMS else kind] += 1
@@ -114,22 +107,47 @@ class Progress:
             self._report(node.node_name, data.execution_time)
 
     def _report(self, name: str, seconds: float) -> None:
-        if EXPORT.fullmatch(name):
+        table, layer = self.layers.get(name, (name, "built"))
+        if layer == "export":
             return
-        staging = STAGING.fullmatch(name)
-        table, layer = self.layers.get(name) or ((staging[1], "staging") if staging else (name, "built"))
         self.seconds[table][layer] = self.seconds[table].get(layer, 0) + seconds
         if layer in ("view", "built"):
             self._say(_line(table, self.seconds.pop(table)))
+
+    def _what_a_test_found(self, test: str, failures: int) -> str | None:
+        """Return in words of the table what a test warns of that comes with every project; None: it is another test."""
+        nodes = self.invocation["manifest"].nodes
+        node = nodes.get(test)
+        if (kind := getattr(node, "test_metadata", None)) is None:
+            return None
+        if kind.name == "has_declared_fields":
+            return (
+                f"{kind.kwargs['feed']}.{kind.kwargs['table']}: new records have fields that are not as declared, "
+                "which are told below. To compare declarations and files: highwater check"
+            )
+        if kind.name != "is_empty" or node.attached_node is None:
+            return None
+        model = nodes[node.attached_node].name
+        if model in FOUND_IN:
+            return f"{model} has {_counted(failures, 'row')}, {FOUND_IN[model]}. {QUERY_OF.format(model)}"
+        table, layer = self.layers.get(model, (model, "built"))
+        if layer == "export":
+            return (
+                f"{_counted(failures, 'row')} of the newest export of {table} cannot be read, which is no fault of the "
+                f"table. To know why: highwater reconcile {table}"
+            )
+        return None
 
     def _is_reworded(self, event) -> bool:
         """Return whether an event repeats in dbt's words, which name files of the package, what was said in ours."""
         return event.info.name in WARNINGS_OF_DBT and event.data.node_info.unique_id in self.reworded
 
-    def _is_worth_a_line(self, info) -> bool:
-        """Return whether a macro says something; how far it has come, only when nothing was said for a while."""
-        is_own = info.name == "JinjaLogInfo"
-        return is_own and (not HOW_FAR.fullmatch(info.msg) or time.monotonic() - self.said > SECONDS_OF_SILENCE)
+    def _is_worth_a_line(self, event) -> bool:
+        """Return whether a macro says something; how far a gathered table has come, only in silence."""
+        if event.info.name != "JinjaLogInfo":
+            return False
+        is_how_far = event.data.node_info.materialized == "gathered"
+        return not is_how_far or time.monotonic() - self.said > SECONDS_OF_SILENCE
 
     def _say(self, text: str) -> None:
         self.said = time.monotonic()
@@ -145,29 +163,6 @@ class Progress:
             f", {_counted(self.ended[status], word)}" for status, word in PROBLEMS.items() if self.ended[status]
         ]
         self._say(f"{done}{''.join(problems)}, in {time.monotonic() - self.began:.0f} s of dbt")
-
-
-def what_a_test_found(test: str, failures: int) -> str | None:
-    """Return in words of the table what a test that comes with every project warns of; None: it is another test.
-
-    Arguments:
-        test: its name, as dbt has made it. failures: how many rows it has found.
-    Example: `what_a_test_found("is_empty_stale_rows_", 2)` begins with `stale_rows has 2 rows`.
-    """
-    if (listed := OF_A_LIST.fullmatch(test)) and listed[1] in FOUND_IN:
-        return f"{listed[1]} has {_counted(failures, 'row')}, {FOUND_IN[listed[1]]}. {QUERY_OF.format(listed[1])}"
-    if export := OF_EXPORT.fullmatch(test):
-        return (
-            f"{_counted(failures, 'row')} of the newest export of {export[1]} cannot be read, which is no fault of the "
-            f"table. To know why: highwater reconcile {export[1]}"
-        )
-    if fields := OF_FIELDS.search(test):
-        feed, table = fields.groups()
-        return (
-            f"{feed}.{table}: new records have fields that are not as declared, which are told below. "
-            "To compare declarations and files: highwater check"
-        )
-    return None
 
 
 def _line(table: str, seconds: dict[str, float]) -> str:
@@ -188,14 +183,14 @@ def current() -> Progress | None:
 
 
 @contextlib.contextmanager
-def shown(tables: Iterable[str]) -> Iterator[None]:
+def shown(layers: Mapping[str, tuple[str, str]]) -> Iterator[None]:
     """Show the progress of what dbt does meanwhile, in place of its log; errors are dbt's own words all the same.
 
     Arguments:
-        tables: the entities of the project.
+        layers: see models_of_tables.
     """
     with _bar() as bar:
-        _current.append(Progress(tables, bar))
+        _current.append(Progress(layers, bar))
         try:
             # a log has a line from time to time, also while one long step goes on
             with every(SECONDS_OF_SILENCE_IN_A_LOG / 3, _current[-1].still):

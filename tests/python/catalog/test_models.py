@@ -7,6 +7,7 @@ from highwater.catalog import entities
 from highwater.catalog.models import Model, models, value_returned_in, with_ref, without_ref
 from highwater.catalog.yaml_files import described_models, file_of_model
 from highwater.runtime.errors import UsageError
+from repository import PROJECT
 
 LOG = (
     "{{ highwater.change_log('orders', [\n    ref('stg_a__orders_changes'),\n    ref('stg_b__orders_changes'),\n]) }}\n"
@@ -72,6 +73,22 @@ def test_what_else_a_log_reads_is_no_table_of_a_feed(tmp_path, monkeypatch):
     written(tmp_path, "{{ source('a', 'orders') }}", "models/staging/stg_a__orders_all.sql")
     assert entities.sources_of_logs() == [("orders", [("a", "orders")])]
     assert [model.name for model in entities.staging_of("orders")] == ["stg_a__orders_all"]
+
+
+def test_models_are_known_by_their_table_and_layer(monkeypatch):
+    monkeypatch.chdir(PROJECT)
+    found = entities.models_of_tables()
+    assert {*models("staging"), *models("changes"), *models("merged"), *models("history")} <= {*found}
+    assert {name: found.get(name) for name in ("stg_debezium_erp__payments_changes", "stg_exports_erp__payments")} == {
+        "stg_debezium_erp__payments_changes": ("payments", "staging"),
+        "stg_exports_erp__payments": ("payments", "export"),
+    }
+    assert {name: found[f"payments{name}"] for name in ("_changes", "_merged", "")} == {
+        "_changes": ("payments", "log"),
+        "_merged": ("payments", "base"),
+        "": ("payments", "view"),
+    }
+    assert not {"shipments_due", "shop_publications", "rejected_changes"} & {*found}
 
 
 def test_a_text_that_is_no_utf8_is_told(tmp_path):

@@ -23,6 +23,7 @@ from fallen_histories import (
     wrong_keys,
 )
 from highwater.catalog.declarations import append_epoch, sources_file
+from highwater.catalog.entities import models_of_tables
 from highwater.runtime.errors import UsageError
 from highwater.spark import dbt, progress
 from highwater.status.status import status
@@ -243,7 +244,7 @@ def built(falls):
     deliver(falls, "0001.json", FIRST | files[0])
     falls.said = [build(falls, *NAMES)]
     deliver(falls, "0002.json", SECOND | files[1])
-    with contextlib.redirect_stdout(io.StringIO()) as shown, progress.shown(NAMES):
+    with contextlib.redirect_stdout(io.StringIO()) as shown, progress.shown(models_of_tables()):
         falls.said.append(build(falls, *NAMES))
     falls.shown = shown.getvalue()
     falls.doubtful = dict(dbt.doubtful)

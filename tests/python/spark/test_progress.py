@@ -1,11 +1,31 @@
 """What a build shows in place of dbt's log, told by dbt's own events."""
 
+from types import SimpleNamespace
+
+import click
 import pytest
 import yaml
 from dbt.events import types
 from dbt_common.events.base_types import EventLevel, msg_from_base_event
 from highwater.spark import progress
 from repository import PROJECT
+
+LAYERS = {
+    f"{table}{ending}": (table, layer)
+    for table in ("orders", "lines")
+    for ending, layer in {"_changes": "log", "_merged": "base", "": "view"}.items()
+}
+LAYERS |= {f"stg_{feed}__orders_changes": ("orders", "staging") for feed in ("shop", "store")}
+LAYERS |= {"stg_exports_shop__orders": ("orders", "export")}
+TESTS = {
+    "of a list": ("is_empty", "rejected_changes", {}),
+    "of another list": ("is_empty", "unassigned_records", {}),
+    "of an export": ("is_empty", "stg_exports_shop__orders", {}),
+    "of fields": ("has_declared_fields", "stg_shop__orders_changes", {"feed": "shop", "table": "ORDERS"}),
+    "of a user's model": ("is_empty", "orders", {}),
+    "of a list and a column": ("relationships", "rejected_changes", {}),
+    "of a source": ("is_empty", None, {}),
+}
 
 
 class Bar:
@@ -32,8 +52,20 @@ def event(kind: str, level: EventLevel = EventLevel.INFO, **fields):
     return msg_from_base_event(getattr(types, kind)(**fields), level=level)
 
 
-def node(name: str, resource: str = "model") -> dict:
-    return {"node_name": name, "resource_type": resource, "unique_id": f"{resource}.highwater.{name}"}
+def node(name: str, resource: str = "model", materialized: str = "view") -> dict:
+    unique_id = f"{resource}.highwater.{name}"
+    return {"node_name": name, "resource_type": resource, "unique_id": unique_id, "materialized": materialized}
+
+
+def manifest() -> SimpleNamespace:
+    """What dbt knows of the tests above, and of one without `test_metadata`."""
+    nodes = {f"model.highwater.{model}": SimpleNamespace(name=model) for _, model, _ in TESTS.values()}
+    for name, (kind, model, arguments) in TESTS.items():
+        nodes[f"test.highwater.{name}"] = SimpleNamespace(
+            test_metadata=SimpleNamespace(name=kind, kwargs=arguments),
+            attached_node=model and f"model.highwater.{model}",
+        )
+    return SimpleNamespace(nodes=nodes | {"test.highwater.one": SimpleNamespace()})
 
 
 def ended(name: str, seconds: float, status: str = "OK"):
@@ -46,9 +78,19 @@ def checked(name: str, status: str, failures: int = 0):
     return event("LogTestResult", level, name=name, status=status, num_failures=failures, node_info=node(name, "test"))
 
 
+@pytest.fixture(autouse=True)
+def invocation():
+    """What dbt keeps of an invocation while one is under way."""
+    with click.Context(click.Command("build"), obj={}) as context:
+        yield context.obj
+
+
 @pytest.fixture
-def build():
-    return progress.Progress(["orders", "lines"])
+def build(invocation):
+    build = progress.Progress(LAYERS)
+    build.hear(event("MainReportVersion", version="1", log_version=3))
+    invocation["manifest"] = manifest()  # dbt has read the project
+    return build
 
 
 def test_a_table_has_a_line_when_its_view_is_built(build, capsys):
@@ -87,13 +129,10 @@ def test_what_went_wrong_is_counted_and_what_is_warned_of_is_told(build, capsys)
 @pytest.mark.parametrize(
     "test, told",
     [
-        ("is_empty_rejected_changes_", "rejected_changes has 3 rows, a rejected record each, with why and what to do."),
-        ("is_empty_stg_exports_shop__orders_", "3 rows of the newest export of orders cannot be read"),
-        ("is_empty_unassigned_records_", 'See: highwater query "select * from unassigned_records"'),
-        (
-            "highwater_has_declared_fields_stg_shop__orders_changes_orders__shop__orders",
-            "shop.orders: new records",
-        ),
+        ("of a list", "rejected_changes has 3 rows, a rejected record each, with why and what to do."),
+        ("of an export", "3 rows of the newest export of orders cannot be read"),
+        ("of another list", 'See: highwater query "select * from unassigned_records"'),
+        ("of fields", "shop.ORDERS: new records have fields"),
     ],
 )
 def test_what_a_test_of_the_package_warns_of_is_told_in_words_of_the_table(build, capsys, test, told):
@@ -105,6 +144,15 @@ def test_what_a_test_of_the_package_warns_of_is_told_in_words_of_the_table(build
     said = capsys.readouterr().out
     assert said.startswith("warning: ") and told in said and len(said.splitlines()) == 1, said
     assert test not in said and "a.yml" not in said
+
+
+@pytest.mark.parametrize("test", ["of a user's model", "of a list and a column", "of a source"])
+def test_what_another_test_warns_of_is_told_by_dbt(build, capsys, test):
+    build.hear(checked(test, "warn", failures=3))
+    assert capsys.readouterr().out == ""
+    of_it = {"node_info": node(test, "test")}
+    build.hear(event("RunResultWarning", EventLevel.WARN, resource_type="test", node_name=test, path="a.yml", **of_it))
+    assert f"Warning in test {test} (a.yml)" in capsys.readouterr().out
 
 
 def test_a_list_that_every_project_has_is_known(build):
@@ -134,14 +182,14 @@ def test_a_log_has_a_line_in_long_silence_and_the_longer_the_fewer(build, capsys
     build.said, build.began = build.said - 300, build.began - 3600
     build.still()
     assert capsys.readouterr().out == ""
-    bar = progress.Progress(["orders"], Bar())
+    bar = progress.Progress(LAYERS, Bar())
     bar.said -= 100
     bar.still()
     assert capsys.readouterr().out == ""
 
 
 def test_how_far_something_has_come_is_told_in_silence_only(build, capsys):
-    far = event("JinjaLogInfo", msg="ledger: 1 of 4 gathered", node_info=node("ledger"))
+    far = event("JinjaLogInfo", msg="ledger: 1 of 4 gathered", node_info=node("ledger", materialized="gathered"))
     build.hear(far)
     build.hear(event("JinjaLogInfo", msg="warning: the log went back", node_info=node("orders_changes")))
     assert capsys.readouterr().out == "warning: the log went back\n"
@@ -152,7 +200,7 @@ def test_how_far_something_has_come_is_told_in_silence_only(build, capsys):
 
 def test_a_bar_counts_what_is_done_of_each_invocation(capsys):
     bar = Bar()
-    build = progress.Progress(["orders"], bar)
+    build = progress.Progress(LAYERS, bar)
     for task in range(2):
         build.hear(event("MainReportVersion", version="1", log_version=3))
         assert bar.tasks[task]["description"] == "dbt reads the project"
@@ -167,6 +215,6 @@ def test_a_bar_counts_what_is_done_of_each_invocation(capsys):
 
 def test_outside_a_build_dbt_has_its_own_log():
     assert progress.current() is None
-    with progress.shown(["orders"]):
+    with progress.shown(LAYERS):
         assert progress.current() is not None
     assert progress.current() is None

@@ -36,13 +36,15 @@ def land_new_field(workshop, name, key, value):
 
 def build(workshop, capsys, monkeypatch):
     """`highwater build` without its landing of other feeds: what it prints and returns."""
+    from highwater.catalog.entities import models_of_tables
     from highwater.scaffold.new_fields import add_new_fields
-    from highwater.spark import dbt
+    from highwater.spark import dbt, progress
     from highwater.upkeep.evolution import meet
 
     add_new_fields(workshop.spark)
     list(meet(workshop.spark, ["drifting"]))
-    status = dbt.run(["build", "--quiet", "--select", "+drifting"])
+    with progress.shown(models_of_tables()):
+        status = dbt.run(["build", "--select", "+drifting"])
     return status, "".join(capsys.readouterr())
 
 
@@ -54,6 +56,11 @@ def test_report(drifting, capsys, monkeypatch):
         "datastream_drift/drifting/report.json: the field Loyalty is not declared (1 record, the first in line 2)."
         in output
     )
+    # what dbt has to say of the test is said in words of the table, once
+    told = [line for line in output.splitlines() if "declared_fields" in line or line.startswith("warning: ")]
+    assert [line.partition(", which")[0] for line in told] == [
+        "warning: datastream_drift.drifting: new records have fields that are not as declared"
+    ]
     assert drifting.value("select count(*) from drifting") == 3
 
 

@@ -57,7 +57,10 @@ fields_of_files as (
         lateral view explode({{ 'concat(' if units }}
             coalesce(transform(carried, field -> struct(field, cast(null as string) as type)), array())
             {%- if units %},
-            coalesce(transform(types, one -> struct(one.field, one.name as type)), array())
+            coalesce(
+                transform(filter(types, one -> one.name like '%Timestamp'), one -> struct(one.field, one.name as type)),
+                array()
+            )
         {%- endif %}
         {{- ')' if units }}) as said
     group by new_records.source_file, said.field, said.type
@@ -70,7 +73,7 @@ files as (
         source_file,
         collect_list(struct(field, first_line, records)) filter (where type is null) as carried
         {%- if units %},
-        collect_list(struct(field, type, first_line, records)) filter (where type like '%Timestamp') as timed
+        collect_list(struct(field, type, first_line, records)) filter (where type is not null) as timed
         {%- endif %}
     from fields_of_files
     group by source_file
@@ -82,12 +85,14 @@ select
     problem.field,
     files.source_file,
     problem.first_line,
-    problem.records
+    problem.records,
+    -- what the records say, where another one is declared
+    problem.unit
 from files
     lateral view explode(concat(
         transform(
             filter(carried, one -> one.field not in ({{ highwater.known_fields(feed, entity, shard.field if shard else none) }})),
-            one -> struct('is not declared' as problem, one.field, one.first_line, one.records)
+            one -> struct('is not declared' as problem, one.field, one.first_line, one.records, cast(null as string) as unit)
         )
         {%- if declared %},
         transform(
@@ -96,7 +101,7 @@ from files
                 array({{ highwater.quoted_texts(declared) }}),
                 field -> size(carried) > 0 and not exists(carried, one -> one.field = field)
             ),
-            field -> struct('is in no record of its file' as problem, field, cast(null as int) as first_line, 0L as records)
+            field -> struct('is in no record of its file' as problem, field, cast(null as int) as first_line, 0L as records, cast(null as string) as unit)
         )
         {%- endif %}
         {%- for column in units %},
@@ -110,7 +115,14 @@ from files
                 concat('is declared in {{ column.unit }}, and its records say ', one.type) as problem,
                 one.field,
                 one.first_line,
-                one.records
+                one.records,
+                case one.type
+                    {%- for unit, types in said.items() %}
+                    {%- for type in types %}
+                    when '{{ type }}' then '{{ unit }}'
+                    {%- endfor %}
+                    {%- endfor %}
+                end as unit
             )
         )
         {%- endfor %}

@@ -345,9 +345,13 @@ def _what_to_do(row: dict) -> str:
     column = column_in_other_letters(row["entity"], row["field"])
     if not row["records"]:
         return ""
+    if row["problem"] != "is not declared":
+        read = " They are read as they say."
+        command = f"highwater alter {row['entity']} unit {in_shell(column.name)} {row['unit']}"
+        return f"{read} To declare that: {command}" if row["unit"] else read
     if column is None:
-        added = in_shell(as_typed([(row["field"], "TYPE")])) if row["problem"] == "is not declared" else None
-        return f" To make a column of it: highwater alter {row['entity']} add {added}" if added else ""
+        added = in_shell(as_typed([(row["field"], "TYPE")]))
+        return f" To make a column of it: highwater alter {row['entity']} add {added}"
     return (
         f" {column.field} is; to read the column {column.name} from both: highwater alter {row['entity']} rename "
         f"{in_shell(column.field)} {in_shell(row['field'])}"

@@ -4,6 +4,8 @@ import errno
 
 import pytest
 import yaml
+from highwater.upkeep.alter import alter
+from highwater.upkeep.alterations import alteration
 from workshop import change
 
 pytestmark = pytest.mark.long
@@ -219,8 +221,8 @@ def test_a_field_in_other_letters_is_told_with_what_to_do(drifting):
     )
 
 
-@pytest.mark.soak
-def test_a_field_that_is_gone_is_reported_where_absence_says_something(workshop, capsys, monkeypatch):
+def test_what_a_field_is_not_any_more_is_reported_where_records_say_it(workshop, capsys, monkeypatch):
+    """A field that is gone, where absence says something; a unit that is another one, where records have a schema."""
     workshop.add_table("dms_drift.shelves", "id:int", "v:string", "dms-csv", {"header": "true"})
     path = workshop.declaration("shelves")
     path.write_text(
@@ -230,9 +232,47 @@ def test_a_field_that_is_gone_is_reported_where_absence_says_something(workshop,
     )
     workshop.deliver("dms_drift.shelves", "20260302-091530000.csv", "Op,id\nI,1\n")
     workshop.land("dms_drift")
+    columns = "at:timestamp[millis],seen:timestamp[micros],left:string"
+    workshop.add_table("debezium_units.clocks", "id:int", columns, "debezium-json", {"connector": "postgresql"})
+
+    def record(key: int, op: str, of_at: str) -> dict:
+        kinds = {"id": None, "at": f"io.debezium.time.{of_at}", "seen": "io.debezium.time.MicroTimestamp"}
+        fields = [{"type": "int64", "field": name, "name": kind} for name, kind in kinds.items()]
+        source = {"connector": "postgresql", "ts_ms": 1_700_000_000_000, "snapshot": "false", "lsn": key}
+        row = {"id": key, "at": 1_700_000_000_000, "seen": 1_700_000_000_000_000}
+        payload = {
+            "before": row if op == "d" else None,
+            "after": None if op == "d" else row,
+            "op": op,
+            "source": source,
+        }
+        return {"schema": {"type": "struct", "fields": [{"field": "after", "fields": fields}]}, "payload": payload}
+
+    told = [record(1, "c", "Timestamp"), record(2, "c", "MicroTimestamp"), record(3, "c", "MicroTimestamp")]
+    workshop.deliver("debezium_units.clocks", "1.json", told)
+    workshop.deliver("debezium_units.clocks", "2.json", [record(4, "c", "Timestamp")])
+    workshop.deliver("debezium_units.clocks", "3.json", [record(1, "d", "Timestamp")])
+    workshop.land("debezium_units")
     from highwater.spark import dbt
 
-    assert dbt.run(["build", "--quiet", "--select", "+shelves"]) == 0
+    assert dbt.run(["build", "--quiet", "--select", "+shelves", "+clocks"]) == 0
     output = "".join(capsys.readouterr())
     assert "dms_drift/shelves/20260302-091530000.csv: the field v is in no record of its file." in output
     assert workshop.rows("select rejection_reason from shelves_changes") == [("wrong_column_count",)]
+    found = sorted(line.partition("debezium_units/clocks/")[2] for line in output.splitlines() if "/clocks/" in line)
+    # the third file has a delete alone, which carries no row
+    assert found == [
+        "1.json: the field at is declared in millis, and its records say io.debezium.time.MicroTimestamp "
+        "(2 records, the first in line 2). They are read as they say. To declare that: highwater alter clocks unit at "
+        "micros",
+        "1.json: the field left is in no record of its file.",
+        "2.json: the field left is in no record of its file.",
+    ]
+    advised = found[0].partition("To declare that: highwater alter ")[2].split()
+    alter(workshop.spark, alteration(advised[0], advised[1], tuple(advised[2:])))
+    workshop.deliver("debezium_units.clocks", "4.json", [record(5, "c", "MicroTimestamp")])
+    workshop.land("debezium_units")
+    capsys.readouterr()
+    assert dbt.run(["test", "--quiet", "--select", "stg_debezium_units__clocks_changes"]) == 0
+    output = "".join(capsys.readouterr())
+    assert "4.json: the field left" in output and "the field at" not in output

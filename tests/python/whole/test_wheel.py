@@ -90,7 +90,7 @@ def declared(table: str):
         feed = declared_feeds()[table.partition(".")[0]]
 
     def typed(columns):
-        units = [f"{c.data_type}@{c.unit}" if c.unit else c.data_type for c in columns]
+        units = [f"{c.data_type}[{c.unit}]" if c.unit else c.data_type for c in columns]
         return ",".join(f"{c.field}:{kind}" for c, kind in zip(columns, units, strict=True))
 
     given = {name: value for name, value in feed.settings.items() if name not in ("format", "role", "positions")}

@@ -58,21 +58,22 @@ def alter(table, action, values, dry_run, accept_loss, format, settings, source_
     from highwater.spark import dbt
     from highwater.spark.spark import reading_session, session
     from highwater.upkeep import alter as altering
-    from highwater.upkeep import alterations, dry_run
+    from highwater.upkeep import alterations
+    from highwater.upkeep.dry_run import what_it_would_touch
 
     if finish_renaming() == (table, *values) and action == "name" and not at_source:
         return
-    of_feed = {
+    options = {
         "format": format,
         "settings": settings_given(settings),
         "source_table": source_table,
         "resync": resync,
         "at_source": at_source,
     }
-    alteration = alterations.alteration(known(None, None, table), action, values, **of_feed, at_source=at_source)
+    alteration = alterations.alteration(known(None, None, table), action, values, **options)
     if dry_run:
         with reading_session() as spark:
-            for line in dry_run.what_it_would_touch(spark, alteration):
+            for line in what_it_would_touch(spark, alteration):
                 click.echo(line)
         return
     with lease("highwater alter"):

@@ -14,6 +14,7 @@ from highwater.spark.spark import quoted
 from highwater.upkeep import renaming
 from highwater.upkeep.alterations import Alteration
 from highwater.upkeep.evolution import meet
+from highwater.upkeep.losses import ACCEPT, WouldBeLostError
 from highwater.upkeep.rebuild import rebuild_from_raw
 
 # records of a table that its log has not, and lie before what it takes in next
@@ -104,8 +105,12 @@ def alter(spark, alteration: Alteration, accept_loss: bool = False) -> list[str]
     except (UsageError, CheckError, yaml.YAMLError) as error:
         for path, text in before.items():
             path.unlink(missing_ok=True) if text is None else path.write_text(text)
-        hint = " `highwater alter` takes --accept-loss too." if "--accept-loss" in str(error) else ""
-        raise type(error)(f"{error} The declaration is as it was.{hint}") from None
+        if isinstance(error, WouldBeLostError):
+            raise CheckError(
+                f"a change by which {entity} {alteration.words} would lose what the table has: {error.found}\nNothing "
+                f"was changed, and the declaration is as it was. To take the loss, type it again with {ACCEPT}"
+            ) from None
+        raise type(error)(f"{error} The declaration is as it was.") from None
     said += [f"{'changed' if text else 'wrote'} {p}" for p, text in before.items() if p.read_text() != text]
     if is_built and alteration.further:
         said += _classified_before(spark, alteration.further)

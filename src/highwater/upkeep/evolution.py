@@ -32,7 +32,7 @@ from highwater.runtime.project import require_space
 from highwater.spark import dbt
 from highwater.spark.spark import quoted
 from highwater.upkeep import renaming
-from highwater.upkeep.rebuild import held_by, lost, rebuild, rebuild_from_raw, swap_in
+from highwater.upkeep.rebuild import allow_types, held_by, lost, rebuild, rebuild_from_raw, swap_in
 
 PLAIN = re.compile(r"[\x20-\x7e]*")
 
@@ -279,6 +279,7 @@ def _fill(spark, differs: Differences) -> str:
     spark.sql("create schema if not exists lake_rebuilt")
     spark.sql(f"drop table if exists {new}")
     spark.sql(FILLED.format(new=new, kept=", ".join(kept), entity=entity, staged=staged))
+    allow_types(spark, entity)
     records = swap_in(spark, log, new)
     if settings_of(entity).get("key"):
         rebuild(spark, entity)
@@ -299,6 +300,7 @@ def _history_anew(entity: str) -> None:
 def _alter(spark, differs: Differences) -> None:
     """Add columns that no record has had, and widen types, in the tables themselves."""
     entity, columns = differs.entity, declared_shape(differs.entity)["columns"]
+    allow_types(spark, entity)
     history = {column.name: column.version_name for column in declared_columns(entity)[0]}
     for layer in ("changes", "merged", "history"):
         table = f"lake.{quoted(f'{entity}_{layer}')}"

@@ -162,6 +162,18 @@ def losses(spark, entity: str, old: str, new: str, is_rebuilt: bool = True) -> L
     return Losses(found.records, spark.sql(keys).collect(), _alike(spark, f"lake.`{entity}_merged`", key, names))
 
 
+class WouldBeLostError(CheckError):
+    """What a command would lose, and what to do.
+
+    Attributes:
+        found: the losses.
+    """
+
+    def __init__(self, words: str, found: Losses):
+        super().__init__(words)
+        self.found = found
+
+
 def refuse_losses(found: Losses, doing: str, command: str, is_accepted: bool) -> list[str]:
     """Refuse to go on where something would be lost, unless that is accepted.
 
@@ -169,15 +181,16 @@ def refuse_losses(found: Losses, doing: str, command: str, is_accepted: bool) ->
         found: what would be lost. doing: what is refused, `rebuilding orders`. command: which one takes the loss.
         is_accepted: the user has said so.
     Returns: what to say of a loss that is accepted.
-    Raises: CheckError with what would be lost and what to do.
+    Raises: WouldBeLostError with what would be lost and what to do.
     """
     if not found:
         return []
     if is_accepted:
         return [f"{ACCEPT}: {found}"]
-    raise CheckError(
+    raise WouldBeLostError(
         f"{doing} would lose what the table has: {found}\nNothing was changed. Mend what is declared, so that they "
-        f"stay (docs/operation.md, Rebuild), or take the loss: {command} {ACCEPT}"
+        f"stay (docs/operation.md, Rebuild), or take the loss: {command} {ACCEPT}",
+        found,
     )
 
 

@@ -3,13 +3,14 @@
 import json
 
 from highwater.catalog.as_built import declared_shape, remember
-from highwater.catalog.entities import has_history, logged_tables, publish_groups, settings_of
+from highwater.catalog.entities import declared_columns, has_history, logged_tables, publish_groups, settings_of
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.pending import log_went_back, merged_table, size_of
 from highwater.catalog.tables import LISTS, count_anew, tables_in
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.project import require_space
 from highwater.spark import dbt
+from highwater.spark.spark import quoted
 from highwater.upkeep.losses import losses, refuse_losses
 
 
@@ -115,6 +116,7 @@ def rebuild_from_raw(spark, table: str, accept_loss: bool = False) -> str:
     require_space(size_of(spark, log), f"rebuilding {table}")
     _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
     said = _compare(spark, table, log, accept_loss)
+    allow_types(spark, table)
     old = spark.sql(f"describe history {log} limit 1").first()["version"]
     records = swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
     said.append(
@@ -190,6 +192,16 @@ def _compare(spark, table: str, log: str, accept_loss: bool) -> list[str]:
     if found and not accept_loss:
         spark.sql(f"drop table {new}")
     return refuse_losses(found, f"rebuilding {table} from raw", f"highwater rebuild {table} --from raw", accept_loss)
+
+
+def allow_types(spark, entity: str) -> None:
+    """Let the tables that an entity has take columns of the types that it declares; Delta asks a feature for one."""
+    if "timestamp_ntz" not in {column.data_type for column in declared_columns(entity)[0]}:
+        return
+    for name in (f"{entity}_{layer}" for layer in ("changes", "merged", "history")):
+        table = f"lake.{quoted(name)}"
+        if spark.catalog.tableExists(table) and "timestamp_ntz" not in dict(spark.table(table).dtypes).values():
+            spark.sql(f"alter table {table} set tblproperties ('delta.feature.timestampNtz' = 'supported')")
 
 
 def swap_in(spark, log: str, new: str) -> int:

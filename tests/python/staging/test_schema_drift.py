@@ -235,11 +235,11 @@ def test_what_a_field_is_not_any_more_is_reported_where_records_say_it(workshop,
     columns = "at:timestamp[millis],seen:timestamp[micros],left:string"
     workshop.add_table("debezium_units.clocks", "id:int", columns, "debezium-json", {"connector": "postgresql"})
 
-    def record(key: int, op: str, of_at: str) -> dict:
+    def record(key: int, op: str, of_at: str, **others) -> dict:
         kinds = {"id": None, "at": f"io.debezium.time.{of_at}", "seen": "io.debezium.time.MicroTimestamp"}
         fields = [{"type": "int64", "field": name, "name": kind} for name, kind in kinds.items()]
         source = {"connector": "postgresql", "ts_ms": 1_700_000_000_000, "snapshot": "false", "lsn": key}
-        row = {"id": key, "at": 1_700_000_000_000, "seen": 1_700_000_000_000_000}
+        row = {"id": key, "at": 1_700_000_000_000, "seen": 1_700_000_000_000_000} | others
         payload = {
             "before": row if op == "d" else None,
             "after": None if op == "d" else row,
@@ -250,7 +250,7 @@ def test_what_a_field_is_not_any_more_is_reported_where_records_say_it(workshop,
 
     told = [record(1, "c", "Timestamp"), record(2, "c", "MicroTimestamp"), record(3, "c", "MicroTimestamp")]
     workshop.deliver("debezium_units.clocks", "1.json", told)
-    workshop.deliver("debezium_units.clocks", "2.json", [record(4, "c", "Timestamp")])
+    workshop.deliver("debezium_units.clocks", "2.json", [record(4, "c", "Timestamp", local=1_700_000_000_000_000)])
     workshop.deliver("debezium_units.clocks", "3.json", [record(1, "d", "Timestamp")])
     workshop.land("debezium_units")
     from highwater.spark import dbt
@@ -267,6 +267,8 @@ def test_what_a_field_is_not_any_more_is_reported_where_records_say_it(workshop,
         "micros",
         "1.json: the field left is in no record of its file.",
         "2.json: the field left is in no record of its file.",
+        "2.json: the field local is not declared (1 record, the first in line 1). To make a column of it: highwater "
+        "alter clocks add local:TYPE",
     ]
     advised = found[0].partition("To declare that: highwater alter ")[2].split()
     alter(workshop.spark, alteration(advised[0], advised[1], tuple(advised[2:])))
@@ -276,3 +278,8 @@ def test_what_a_field_is_not_any_more_is_reported_where_records_say_it(workshop,
     assert dbt.run(["test", "--quiet", "--select", "stg_debezium_units__clocks_changes"]) == 0
     output = "".join(capsys.readouterr())
     assert "4.json: the field left" in output and "the field at" not in output
+    # of a type that Delta wants a feature for, in tables that have none of it: with a record that has it, and without
+    alter(workshop.spark, alteration("clocks", "add", ("local:timestamp_ntz[micros]",)))
+    alter(workshop.spark, alteration("clocks", "add", ("due:timestamp_ntz[micros]",)))
+    found = workshop.rows("select id, cast(local as string), cast(due as string) from clocks order by id")
+    assert found == [(1, None, None), (2, None, None), (3, None, None), (4, "2023-11-14 22:13:20", None)]

@@ -128,7 +128,7 @@ class Files:
             if says_all and name.lower() not in letters and not is_known_to_lack:
                 problem = f"{self.observed} of {self.feed.name} have no field {name!r}; records without it say NULL"
                 yield column.line, f"column {column.name}: {problem}"
-            elif name in types and not holds(column.data_type, types[name][0]):
+            elif self._says_type(column) and not holds(column.data_type, types[name][0]):
                 problem = f"column {column.name} is {column.data_type}, and the schema of {self.feed.name} says "
                 seen = types[name][0]
                 yield (
@@ -138,6 +138,12 @@ class Files:
             elif problem := self._misfits(column):
                 yield column.line, problem
 
+    def _says_type(self, column: Declared) -> bool:
+        """Return whether a schema says the type of a column: of decimals it may say only how they are written."""
+        found = self.observed.types.get(column.field)
+        is_form = column.data_type.startswith("decimal") and found and found[0] == self.feed.settings.get("decimals")
+        return bool(found) and not is_form
+
     def _misfits(self, column: Declared) -> str | None:
         """Return what to say of the values that a column would reject; None: there are none."""
         there, odd = 0, []
@@ -146,7 +152,7 @@ class Files:
             if value is None or (row.is_delete and column.name not in self.key):
                 continue
             there += 1
-            is_typed = column.field in self.observed.types or column.field in self.observed.encoded
+            is_typed = self._says_type(column) or column.field in self.observed.encoded
             if wrong := misfit(value, column, self.feed, is_typed):
                 odd.append((row, value, wrong))
         if not odd:

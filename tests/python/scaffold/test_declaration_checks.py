@@ -350,6 +350,18 @@ def test_a_planted_fault_is_found_at_its_line(fault, project):
     assert found[0].is_error == (fault in ERRORS)
 
 
+@pytest.mark.parametrize(("data_type", "value"), [("string", "1.50"), ("double", 1.5)])
+def test_how_decimals_are_written_is_no_other_type(project, data_type, value):
+    """`decimals` of the feed says it; the schema of such records has no digits. A value that does not fit is told."""
+    as_written = [c if c["field"] != "total" else {"field": "total", "type": data_type} for c in COLUMNS]
+    deliver(project, ROW | {"total": value}, as_written)
+    assert f"and the schema of debezium_shop says {data_type}" in str(check().findings[0])
+    edit("connector: postgresql", f"connector: postgresql\n          decimals: {data_type}", SOURCES)(project)
+    assert check().findings == []
+    deliver(project, ROW | {"total": "heavy"}, as_written)
+    assert "1 of 1 value of debezium_shop would be rejected" in str(check().findings[0])
+
+
 def change(path, line: int, old: str, new: str):
     """Change a line of a file, of which the advice of a finding speaks."""
     lines = Path(path).read_text().splitlines()

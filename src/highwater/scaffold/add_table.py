@@ -100,7 +100,10 @@ def add_table(
     if _is_export(declared, settings):
         return _add_export(source, entity, log, key or columns)
     if staging.exists():
-        raise UsageError(f"{staging} is there already; edit it, or remove the models of {entity} first.")
+        raise UsageError(
+            f"{staging} is there already. To change the table: highwater alter {entity} (see highwater alter --help); "
+            f"to add it anew, first: highwater remove-table {feed}.{name}"
+        )
     if log.exists():
         return _add_feed(source, entity, staging, log, key or columns)
     if shards and without_key:

@@ -546,7 +546,10 @@ def _guessed(values: list, all_texts: bool) -> tuple[str, str | None]:
     if all(WHOLE.fullmatch(value) or FRACTION.fullmatch(value) for value in there):
         if all_texts:
             return _number([Decimal(value) for value in there])
-        return "string", "holds numbers as texts; it is declared as string: --columns name:decimal(p,s) makes it one"
+        return "string", (
+            "holds numbers as texts; it is declared as string. If they are decimals: highwater alter TABLE type COLUMN "
+            "'decimal(p,s)'"
+        )
     return "string", None
 
 

@@ -48,7 +48,8 @@ from
         'value_does_not_fit',
         'A value does not fit the declared type of its column without loss',
         'A type that holds it: highwater alter TABLE type COLUMN TYPE; a unit: highwater alter TABLE unit COLUMN UNIT; '
-        || 'a setting of the feed that the detail names: declare it, then: highwater replay TABLE'
+        || 'a setting of the feed that the detail names: declare it, then: highwater replay TABLE; a wrong value: '
+        || 'deliver the record with the right one in a file under another name'
     ),
     (
         'null_key',

@@ -119,6 +119,11 @@ TRIALS = {
         "value_does_not_fit", "highwater alter TABLE type COLUMN TYPE", [(1, 300)],
         values={"COLUMN": "n", "TYPE": "int"},
     ),
+    "burdens": Trial(
+        "datastream_advice", "n:int", ("first.json", [row(1, "heavy")]),
+        "value_does_not_fit", "the right one in a file under another name", [(1, 5)],
+        again=("again.json", [row(1, 5)]),
+    ),
     "unsigned": Trial(
         "debezium_failed", "n:decimal(20,0)", ("first.json", [of_server(101, 1, 9000, n=-2)]),
         "value_does_not_fit", "highwater alter TABLE unit COLUMN UNIT", [(1, 2**64 - 2)],

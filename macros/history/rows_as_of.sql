@@ -42,10 +42,12 @@
     ),
     {%- set relevant = 'changes_of_keys' if keys else 'changes' %}
     {%- if keys %}
+    {#- columns by name, for `using` puts those of the key first #}
 
     changes_of_keys as (
 
-        select *
+        select
+            `{{ highwater.columns_of_change(entity) | join('`,\n            `') }}`
         from changes
         left semi join ({{ keys }}) as chosen_keys
             using (`{{ highwater.entity_key(entity) | join('`, `') }}`)
@@ -53,7 +55,10 @@
 
         union all
 
-        select * from changes where change_type = 'truncate'
+        select
+            `{{ highwater.columns_of_change(entity) | join('`,\n            `') }}`
+        from changes
+        where change_type = 'truncate'
         {%- endif %}
 
     ),

@@ -280,6 +280,20 @@ def test_truncates_and_partial_images_that_fall_wait(built):
     assert built.rows("select * from lake.pots order by id") == [(1, "a", "b"), (2, "x", "y")]
 
 
+def test_rows_as_of_a_position_are_the_same_of_keys_and_of_all(built):
+    """`using` puts the columns of a key first, and behind them stand those of truncates."""
+
+    def asked(keys: str):
+        log = "api.Relation.create(schema='lake', identifier='bins_changes')"
+        macro = f"highwater.rows_as_of({log}, 'bins', sequence='ffffffffffffffff', keys={keys})"
+        result = built.dbt("compile", "--inline", "{{ " + macro + " }}").result.results[0]
+        return built.spark.sql(result.node.compiled_code)
+
+    every, some = asked("none"), asked("'select id from lake.bins_changes'")
+    assert some.dtypes == every.dtypes
+    assert sorted(some.collect()) == sorted(every.collect()) == [(3, "c")]
+
+
 def test_too_little_to_wait_is_said(built):
     assert list(built.doubtful) == ["drums"] and "1 change of debezium_few" in built.doubtful["drums"]
     assert drums(built) == {1: "old", 2: "old", 3: "old", 4: "newer"}

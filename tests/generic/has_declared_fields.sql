@@ -1,5 +1,7 @@
 {% test has_declared_fields(model, feed, table, entity, source_table=none) %}
 
+-- noqa: disable=LT02
+{#- the SQL below stands in a block of Jinja, in which the linter sees no indent -#}
 {%- set format = highwater.feed_setting(feed, 'format') -%}
 {#- a field of that name is another one: the schema that a record names is the value of the column -#}
 {%- set shard = highwater.shard_column(feed, table, entity) -%}
@@ -54,15 +56,19 @@ fields_of_files as (
         min(new_records.source_line) as first_line,
         count(*) as records
     from new_records
-        lateral view explode({{ 'concat(' if units }}
-            coalesce(transform(carried, field -> struct(field, cast(null as string) as type)), array())
-            {%- if units %},
-            coalesce(
-                transform(filter(types, one -> one.name like '%Timestamp'), one -> struct(one.field, one.name as type)),
-                array()
+        lateral view explode(
+            {%- if units %}
+            concat(
+                coalesce(transform(carried, field -> struct(field, cast(null as string) as type)), array()),
+                coalesce(
+                    transform(filter(types, one -> one.name like '%Timestamp'), one -> struct(one.field, one.name as type)),
+                    array()
+                )
             )
-        {%- endif %}
-        {{- ')' if units }}) as said
+            {%- else %}
+            transform(carried, field -> struct(field, cast(null as string) as type))
+            {%- endif %}
+        ) as said
     group by new_records.source_file, said.field, said.type
 
 ),
@@ -101,7 +107,13 @@ from files
                 array({{ highwater.quoted_texts(declared) }}),
                 field -> size(carried) > 0 and not exists(carried, one -> one.field = field)
             ),
-            field -> struct('is in no record of its file' as problem, field, cast(null as int) as first_line, 0L as records, cast(null as string) as unit)
+            field -> struct(
+                'is in no record of its file' as problem,
+                field,
+                cast(null as int) as first_line,
+                0L as records,
+                cast(null as string) as unit
+            )
         )
         {%- endif %}
         {%- for column in units %},

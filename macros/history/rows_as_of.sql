@@ -42,23 +42,22 @@
     ),
     {%- set relevant = 'changes_of_keys' if keys else 'changes' %}
     {%- if keys %}
-    {#- columns by name, for `using` puts those of the key first #}
+    {#- `on`, for `using` puts the columns of the key first, and the truncates' stay where they are #}
 
     changes_of_keys as (
 
-        select
-            `{{ highwater.columns_of_change(entity) | join('`,\n            `') }}`
+        select *
         from changes
         left semi join ({{ keys }}) as chosen_keys
-            using (`{{ highwater.entity_key(entity) | join('`, `') }}`)
+            on
+                {%- for column in highwater.entity_key(entity) %}
+                {{ 'and ' if not loop.first }}changes.`{{ column }}` = chosen_keys.`{{ column }}`
+                {%- endfor %}
         {%- if highwater.entity_setting(entity, 'truncates', false) %}
 
         union all
 
-        select
-            `{{ highwater.columns_of_change(entity) | join('`,\n            `') }}`
-        from changes
-        where change_type = 'truncate'
+        select * from changes where change_type = 'truncate'
         {%- endif %}
 
     ),

@@ -1,4 +1,5 @@
 {%- macro gathered_watermarks(model_name) -%}
+    {#- of the other lists counted_in_ledger has the mark of each table -#}
     {%- set shared = highwater.shared_by_lists() -%}
     {%- if 'watermarks' not in shared -%}
         {%- do shared.update({'watermarks': run_query(

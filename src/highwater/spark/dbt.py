@@ -281,8 +281,7 @@ def take_answers(runs: Iterable) -> None:
             _keep(json.loads(code))
         if getattr(run.node, "name", None) == "ledger" and str(run.status) in DONE:
             recorded.append("ledger")
-        metadata = getattr(run.node, "test_metadata", None)
-        if metadata and metadata.name == "is_empty":
+        if _test_of(run, "is_empty"):
             tested = str(run.node.attached_node).rpartition(".")[2]
             has_none = run.failures == 0 and not run.node.config.where
             (empty.add if has_none else empty.discard)(tested)
@@ -296,13 +295,18 @@ def _keep(answer: Mapping) -> None:
         kept.update((entity, value) for value in met.get(kind, ()))
 
 
+def _test_of(run, name: str):
+    """Return what dbt knows of a generic test of this name, its arguments as `kwargs`; None: another node has run."""
+    metadata = getattr(run.node, "test_metadata", None)
+    return metadata if metadata and metadata.name == name else None
+
+
 def _with_fields_told(result) -> list[str]:
     """Return the tables and feeds whose test has_declared_fields has ended and keeps nothing from being built."""
-    tests = [(run, getattr(run.node, "test_metadata", None)) for run in results_of(result)]
     return [
-        f"{metadata.kwargs.get('entity')} {metadata.kwargs.get('feed')}"
-        for run, metadata in tests
-        if metadata and metadata.name == "has_declared_fields" and str(run.status) in ("pass", "warn")
+        f"{test.kwargs.get('entity')} {test.kwargs.get('feed')}"
+        for run in results_of(result)
+        if (test := _test_of(run, "has_declared_fields")) and str(run.status) in ("pass", "warn")
     ]
 
 
@@ -328,10 +332,9 @@ def failing_rows(result, test: str):
         result: what dbtRunner returned. test: name of the generic test.
     """
     for run in results_of(result):
-        metadata = getattr(run.node, "test_metadata", None)
-        if metadata and metadata.name == test and run.failures:
+        if (found := _test_of(run, test)) and run.failures:
             for row in session().sql(run.node.compiled_code).collect():
-                yield row.asDict() | {name: metadata.kwargs.get(name) for name in ("entity", "feed", "table")}
+                yield row.asDict() | {name: found.kwargs.get(name) for name in ("entity", "feed", "table")}
 
 
 def _where(row: dict) -> str:

@@ -88,8 +88,9 @@ def rebuild_from_raw(spark, table: str, accept_loss: bool = False) -> str:
 
     The new log is made beside the old one, from the batches that the old one has, and takes its place by one commit;
     then the merged table, the history and the ledger follow. Readers of the table see its old rows until the commit of
-    the merged table. The old log is an older version of the table until `highwater vacuum`. Killed anywhere, run again.
-    Before the new log takes its place both are compared: what would be lost stops it.
+    the merged table; what is pending they read from the log, and see at its own commit. The old log is an older version
+    of the table until `highwater vacuum`. Killed anywhere, run again. Before the new log takes its place both are
+    compared: what would be lost stops it.
 
     Arguments:
         table: the entity, for example `customers`. accept_loss: it may lose what the old log has.
@@ -116,9 +117,8 @@ def rebuild_from_raw(spark, table: str, accept_loss: bool = False) -> str:
     require_space(size_of(spark, log), f"rebuilding {table}")
     _make_new_log(spark, table, {"entity": table, "log_batch": newest, "upto": upto})
     said = _compare(spark, table, log, accept_loss)
-    allow_types(spark, table)
     old = spark.sql(f"describe history {log} limit 1").first()["version"]
-    records = swap_in(spark, log, f"lake_rebuilt.`{table}_changes`")
+    records = swap_in(spark, table)
     said.append(
         f"{table}_changes: {records:,} changes, classified again from raw; the log as it was is its version {old}."
     )
@@ -204,8 +204,10 @@ def allow_types(spark, entity: str) -> None:
             spark.sql(f"alter table {table} set tblproperties ('delta.feature.timestampNtz' = 'supported')")
 
 
-def swap_in(spark, log: str, new: str) -> int:
+def swap_in(spark, entity: str) -> int:
     """Put the rows of the new log into the place of the old ones by one commit; return how many there are."""
+    log, new = f"lake.`{entity}_changes`", f"lake_rebuilt.`{entity}_changes`"
+    allow_types(spark, entity)
     columns = spark.table(new).columns
     if sorted(spark.table(log).dtypes) == sorted(spark.table(new).dtypes):
         spark.sql(f"insert overwrite {log} by name select * from {new}")

@@ -100,7 +100,7 @@ def alter(spark, alteration: Alteration, accept_loss: bool = False) -> list[str]
                 said += _take_in_renamed(spark, alteration, is_again)
             for met in meet(spark, [entity]):
                 if met.is_refused:
-                    raise CheckError(met.sentence)
+                    raise WouldBeLostError(met.sentence, met.lost) if met.lost else CheckError(met.sentence)
                 said.append(met.sentence)
     except (UsageError, CheckError, yaml.YAMLError) as error:
         for path, text in before.items():

@@ -32,6 +32,7 @@ from highwater.runtime.project import require_space
 from highwater.spark import dbt
 from highwater.spark.spark import quoted
 from highwater.upkeep import renaming
+from highwater.upkeep.losses import Losses, WouldBeLostError
 from highwater.upkeep.rebuild import allow_types, held_by, lost, rebuild, rebuild_from_raw, swap_in
 
 PLAIN = re.compile(r"[\x20-\x7e]*")
@@ -92,12 +93,13 @@ class Met:
 
     Attributes:
         entity: whose it is. sentence: what was done, or why not and what to do. is_refused: nothing was done, and a
-            build leaves the table alone.
+            build leaves the table alone. lost: what would be lost, where it was refused for that.
     """
 
     entity: str
     sentence: str
     is_refused: bool = False
+    lost: Losses | None = None
 
     @property
     def models(self) -> list[str]:
@@ -147,7 +149,8 @@ def meet(spark, given: list[str] | None = None) -> Iterator[Met]:
             shapes[differs.entity] = declared_shape(differs.entity)
         except (UsageError, CheckError) as error:
             refused.add(differs.entity)
-            yield Met(differs.entity, _refusal(differs, str(error)), is_refused=True)
+            would_be = error.found if isinstance(error, WouldBeLostError) else None
+            yield Met(differs.entity, _refusal(differs, str(error)), is_refused=True, lost=would_be)
     remember({entity: shape for entity, shape in shapes.items() if entity not in refused})
 
 
@@ -279,8 +282,7 @@ def _fill(spark, differs: Differences) -> str:
     spark.sql("create schema if not exists lake_rebuilt")
     spark.sql(f"drop table if exists {new}")
     spark.sql(FILLED.format(new=new, kept=", ".join(kept), entity=entity, staged=staged))
-    allow_types(spark, entity)
-    records = swap_in(spark, log, new)
+    records = swap_in(spark, entity)
     if settings_of(entity).get("key"):
         rebuild(spark, entity)
     if has_history(entity):

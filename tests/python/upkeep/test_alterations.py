@@ -13,13 +13,16 @@ from highwater.catalog.feeds import declared_feeds, numbers_of
 from highwater.formats.records import record_batch
 from highwater.landing.feed_folders import delivered_files, undeclared_folders
 from highwater.landing.read_files import as_declared
-from highwater.runtime.errors import UsageError
+from highwater.runtime.errors import CheckError, UsageError
 from highwater.scaffold.add_table import add_table
 from highwater.scaffold.check import check
 from highwater.scaffold.periods import periods_of
 from highwater.scaffold.rename_table import left_in, renamed_files
+from highwater.upkeep import alter as altering
 from highwater.upkeep import renaming
-from highwater.upkeep.alterations import alteration
+from highwater.upkeep.alterations import Alteration, alteration
+from highwater.upkeep.evolution import Met
+from highwater.upkeep.losses import WouldBeLostError
 from repository import PROJECT
 from workshop import copy_empty_project
 
@@ -229,3 +232,27 @@ def test_another_name_at_the_source(project, tmp_path, monkeypatch):
         with pytest.raises(UsageError, match=said):
             alteration("guests", "name", (name,), at_source=True)
     assert [str(each) for each in check().findings if each.is_error] == []
+
+
+@pytest.mark.parametrize("is_anew", [True, False])
+def test_what_would_be_lost_is_told_with_the_command_that_was_typed(tmp_path, monkeypatch, is_anew):
+    """The declaration is as it was behind it, so that a rebuild would not make the change."""
+    declared = tmp_path / "jars.yml"
+    declared.write_text("as it was")
+    words = "2 keys that are there would be gone"
+
+    def refuse(*_):
+        raise WouldBeLostError("take the loss: highwater rebuild jars --from raw --accept-loss", words)
+
+    monkeypatch.setattr(altering, "folders_of_tables", lambda: {"lake.jars_changes": tmp_path})
+    monkeypatch.setattr(altering, "rebuild_from_raw", refuse)
+    monkeypatch.setattr(
+        altering, "meet", lambda *_: [Met("jars", "highwater rebuild jars", is_refused=True, lost=words)]
+    )
+    edit = lambda: declared.write_text("edited")  # noqa: E731
+    change = Alteration("jars", "reads at in micros", [declared], edit, is_anew=is_anew)
+    with pytest.raises(CheckError) as refused:
+        altering.alter(None, change)
+    said = str(refused.value)
+    assert words in said and said.endswith("type it again with --accept-loss") and "rebuild" not in said
+    assert declared.read_text() == "as it was"

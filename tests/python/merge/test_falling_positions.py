@@ -412,7 +412,7 @@ FORMATS = {
     ),
     "arcion_tubs.tubs": ("arcion-csv", None, of_commit_log, None),
     "tungsten_fell.urns": ("tungsten-csv", {"dialect": "mysql"}, staged, None),
-    "debezium_orcl.casks": ("debezium-json", {"connector": "oracle"}, of_oracle, None),
+    "debezium_orcl.kegs": ("debezium-json", {"connector": "oracle"}, of_oracle, None),
     "debezium_mssql.vats": ("debezium-json", {"connector": "sqlserver"}, of_sqlserver, None),
 }  # fmt: skip
 

@@ -1,1 +1,1 @@
-"""The commands of the command line, by subject: arguments and help here, work in the folders below."""
+"""The commands of the command line, by subject: arguments and help are here, the work is in the other packages."""

@@ -1,4 +1,4 @@
-"""Commands that answer: query, status."""
+"""Commands that query the lake: query, status."""
 
 from datetime import datetime
 
@@ -26,7 +26,7 @@ OF_EVERY_TABLE = [
 @click.argument("sql")
 @click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table")
 @click.option(
-    "--unsafe", is_flag=True, help="Run any statement. Nothing stops another command from writing at the same time."
+    "--unsafe", is_flag=True, help="Run any statement, even one that writes. Other commands may write at the same time."
 )
 def query(sql, form, unsafe):
     """Run SQL that reads the lake, and print the rows."""
@@ -41,7 +41,7 @@ def query(sql, form, unsafe):
 @click.argument("table", required=False, callback=known)
 @click.option("--format", "form", type=click.Choice(["table", "json", "html"]), default="table")
 def status(table, form):
-    """Show the state of every table, or of TABLE. It counts rows and what is waiting, pending, rejected or stale."""
+    """Show the state of every table, or of TABLE. It counts rows, and what is waiting, pending, rejected or stale."""
     import json
 
     from highwater.spark.spark import reading_session

@@ -1,4 +1,4 @@
-"""Commands that bring changes into tables: land, build, dbt."""
+"""Commands that load changes into tables: land, build, dbt."""
 
 import sys
 
@@ -10,8 +10,8 @@ from highwater.runtime.errors import CheckError
 
 
 @commands.command()
-@click.argument("feeds", nargs=-1)
-@click.option("--skip", metavar="FILE", help="Leave this delivered file out, and record that.")
+@click.argument("feeds", nargs=-1, metavar="[FEED]...")
+@click.option("--skip", metavar="FILE", help="Skip this delivered file, and record that.")
 def land(feeds, skip):
     """Load new files of all feeds, or of FEEDS, into raw.<feed>. Every file lands exactly once."""
     from highwater.builds.landing_report import land_and_tell
@@ -31,17 +31,17 @@ def land(feeds, skip):
 
 
 @commands.command(context_settings={"ignore_unknown_options": True})
-@click.option("--hold", is_flag=True, help="Publish a group of tables only when its checks have passed.")
-@click.option("--verbose", is_flag=True, help="Print dbt's own log: a line for every start and end.")
+@click.option("--hold", is_flag=True, help="Publish a group of tables only if its checks have passed.")
+@click.option("--verbose", is_flag=True, help="Print dbt's own log.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def build(hold, verbose, arguments):
     """Land new files, then run `dbt build`, in one Spark process.
 
-    ARGUMENTS are passed to dbt, for example `--select +orders+`; `highwater dbt build --help` lists them. The ledger
-    and the lists of rejected records are built with every --select.
+    ARGUMENTS are passed to dbt, for example `--select +orders+`; `highwater dbt build --help` lists them. With
+    --select, the ledger and the lists of rejected records are built too.
 
     If the project has not changed since the last build, only tables with new records or earlier failures are built, and
-    whatever depends on them; if there are none, dbt is not started. `highwater dbt build` always builds everything.
+    what depends on them. If there are none, dbt does not start. `highwater dbt build` always builds everything.
     """
     from highwater.builds.build import build as build_tables
     from highwater.upkeep.evolution import meet

@@ -10,9 +10,9 @@ from highwater.runtime.errors import CheckError, UsageError
 
 @commands.command()
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--as-of", metavar="POSITION", help="Compare as of this source position, written as the feed writes it.")
+@click.option("--as-of", metavar="POSITION", help="Compare as of this source position, in the notation of the feed.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "junit", "html"]), default="table")
-@click.option("--repair", "with_repairs", is_flag=True, help="Show what repairs each difference; change nothing.")
+@click.option("--repair", "with_repairs", is_flag=True, help="Show how to repair each difference; change nothing.")
 def reconcile(tables, as_of, form, with_repairs):
     """Compare every table, or TABLES, with its newest export.
 

@@ -1,4 +1,4 @@
-"""Commands that ask a source database: extract, patch."""
+"""Commands that connect to a source database: extract, patch."""
 
 import click
 
@@ -14,11 +14,13 @@ from highwater.runtime.errors import UsageError
     "--method",
     type=click.Choice(["changelog", "changelog-insert", "row-version"]),
     default="changelog",
-    help="How changes are captured: by triggers (the default), by triggers for an insert-only table, or by the "
-    "transactions that wrote the rows (misses deletes).",
+    help="How to capture changes: with triggers (the default), with triggers for an insert-only table, or by the "
+    "transaction that last wrote each row (misses deletes).",
 )
 @click.option("--key", metavar="NAME,…", help="The columns that identify a row, if there is no primary key.")
-@click.option("--export", is_flag=True, help="Export the table with its position, for reconciling; MySQL too.")
+@click.option(
+    "--export", is_flag=True, help="Export the table with its position, for `highwater reconcile`; from MySQL too."
+)
 @click.option(
     "--throttle",
     metavar="PERCENT",
@@ -29,7 +31,8 @@ from highwater.runtime.errors import UsageError
 def extract(tables, enable, disable, method, key, export, throttle):
     """Land the changes captured in a PostgreSQL database.
 
-    What has landed is removed there. Several tables, or FEED for all of its tables, are extracted as of one moment.
+    Landed changes are removed from the changelog there. Several tables, or FEED for all of its tables, are extracted as
+    of one moment.
     """
     from highwater.catalog.feeds import declared_feeds
     from highwater.catalog.names import split_name
@@ -68,10 +71,10 @@ def extract(tables, enable, disable, method, key, export, throttle):
 
 @commands.command()
 @click.argument("table", metavar="FEED.TABLE")
-@click.option("--where", metavar="CONDITION", help="The rows of the lake to load, as a condition in Spark SQL.")
+@click.option("--where", metavar="CONDITION", help="Which rows of the lake to load: a condition in Spark SQL.")
 @click.option("--end", is_flag=True, help="Remove the view.")
 def patch(table, where, end):
-    """Load rows of the lake behind a view in PostgreSQL. Changes made there are extracted like any other."""
+    """Load rows of the lake into PostgreSQL, behind a view. Changes made to the view are extracted like any others."""
     from highwater.databases import patch as patching
     from highwater.databases.database import connection_settings
     from highwater.runtime.project import lease

@@ -12,7 +12,7 @@ from highwater.runtime.printable import printable
 
 
 def finish_renaming() -> tuple[str, str] | None:
-    """Do the rest of a renaming that was killed; return its names."""
+    """Finish a renaming that was killed; return its old and new name."""
     from highwater.runtime.project import lease
     from highwater.spark import dbt
     from highwater.spark.spark import session
@@ -31,27 +31,29 @@ def finish_renaming() -> tuple[str, str] | None:
 @click.argument("table")
 @click.argument("action", type=click.Choice(["add", "drop", "rename", "type", "unit", "key", "name", "feed"]))
 @click.argument("values", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Say what would be edited, read and written; change nothing.")
-@click.option("--accept-loss", is_flag=True, help="Go on even if existing records or keys would be lost.")
+@click.option("--dry-run", is_flag=True, help="Show what would be edited, read and written; change nothing.")
+@click.option("--accept-loss", is_flag=True, help="Continue even if existing records or keys are lost.")
 @click.option("--format", help="With `feed`: the format, if that feed is not declared yet.")
 @click.option(
     "--setting",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="With `feed`: a setting of a feed that is not declared yet.",
+    help="With `feed`: a setting of the feed, if it is not declared yet.",
 )
-@click.option("--source-table", metavar="NAME", help="With `feed`: its name for the table, if that differs.")
+@click.option("--source-table", metavar="NAME", help="With `feed`: its name for the table, if it differs.")
 @click.option(
-    "--resync", is_flag=True, help="With `feed`: it begins with a full load; keys missing from the load are gone."
+    "--resync", is_flag=True, help="With `feed`: the feed begins with a full load; keys missing from it are gone."
 )
-@click.option("--at-source", is_flag=True, help="With `name`: the source has renamed it; the name in the lake stays.")
+@click.option(
+    "--at-source", is_flag=True, help="With `name`: the source renamed the table; its name in the lake stays."
+)
 def alter(table, action, values, dry_run, accept_loss, format, settings, source_table, resync, at_source):
-    """Change TABLE: its declaration and its tables in the lake. Landed records are read again where that matters.
+    """Change TABLE: its declaration and its tables in the lake. Landed records are read again if needed.
 
-    ACTION and VALUES are: add COLUMN:TYPE, drop COLUMN, rename OLD NEW (the field in the records), type COLUMN TYPE,
+    Actions and their VALUES: add COLUMN:TYPE, drop COLUMN, rename OLD NEW (the field in the records), type COLUMN TYPE,
     unit COLUMN UNIT, key COLUMN…, name NAME (of the table, in the project and in the lake), feed FEED.TABLE (another
-    feed that delivers its records from now on).
+    feed that delivers records of the table from now on).
     """
     from highwater.builds import last_build
     from highwater.runtime.project import lease
@@ -84,7 +86,7 @@ def alter(table, action, values, dry_run, accept_loss, format, settings, source_
             click.echo(line)
 
 
-DDL = "DDL of the database: a dump (pg_dump --schema-only, mysqldump --no-data, …), or your own."
+DDL = "a dump of the schema (pg_dump --schema-only, mysqldump --no-data, …), or DDL of your own."
 
 
 @commands.command("add-table")
@@ -92,44 +94,46 @@ DDL = "DDL of the database: a dump (pg_dump --schema-only, mysqldump --no-data, 
 @click.option(
     "--key",
     metavar="NAME:TYPE,…",
-    help="The columns that identify a row; NAME alone with --ddl, or without --columns.",
+    help="The columns that identify a row. Give only NAME with --ddl, or without --columns.",
 )
-@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns; by default, read from delivered files.")
+@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns. Default: those of delivered files.")
 @click.option(
-    "--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Read columns and key from this. {DDL}"
+    "--ddl",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help=f"Read columns and key from this file: {DDL}",
 )
 @click.option(
     "--dialect", type=click.Choice(DIALECTS), help="The database that wrote the DDL, if the feed does not say."
 )
-@click.option("--format", "form", metavar="FORMAT", help="Format of the feed, if it is not declared yet.")
+@click.option("--format", "form", metavar="FORMAT", help="The format of the feed, if it is not declared yet.")
 @click.option(
     "--setting",
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Setting of such a feed, for example dialect=mysql.",
+    help="A setting of the feed, if it is not declared yet, for example dialect=mysql.",
 )
 @click.option(
     "--source-table",
     metavar="NAME",
-    help="The name of the table in folders or records, if not TABLE: archive.orders, 'Order Details'.",
+    help="The name of the table in folders or records, if it is not TABLE: archive.orders, 'Order Details'.",
 )
-@click.option("--without-key", is_flag=True, help="The table has no key: it gets a log, but no merged table.")
-@click.option("--history", is_flag=True, help="Add a history: every version of every row; to an existing table too.")
+@click.option("--without-key", is_flag=True, help="The table has no key: it gets a log, but no base and no view.")
+@click.option("--history", is_flag=True, help="Add a history of every version of every row, to an existing table too.")
 @click.option(
     "--shards",
     metavar="PATTERN",
     multiple=True,
-    help="Combine the tables of that name in all schemas (or databases) that match: 'tenant_*'.",
+    help="Combine the tables of this name in all schemas (or databases) that match: 'tenant_*'.",
 )
-@click.option("--shard-column", metavar="NAME", help="The column that holds the schema, first in the key.")
+@click.option("--shard-column", metavar="NAME", help="The column for the schema, which comes first in the key.")
 def add_table_command(
     table, key, columns, ddl, dialect, form, settings, source_table, without_key, history, shards, shard_column
 ):
     """Write the models of a table (staging, log, base and view).
 
-    Their YAML declares the table. NAME is a field, spelt exactly as in the records; put it in double quotes if it holds
-    a comma or a colon. A unit of time follows the type: `at:timestamp[millis]`.
+    Their YAML declares the table. NAME is a field, spelt exactly as in the records; put it in double quotes if it
+    contains a comma or a colon. A unit of time follows the type: `at:timestamp[millis]`.
     """
     from highwater.catalog.columns import parse_columns
     from highwater.catalog.feeds import FORMATS, declared_feeds
@@ -206,18 +210,24 @@ def add_table_command(
 @commands.command("add-tables")
 @click.argument("feed")
 @click.option(
-    "--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Read tables from this. {DDL}"
+    "--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Read tables from this file: {DDL}"
 )
 @click.option(
     "--dialect", type=click.Choice(DIALECTS), help="The database that wrote the DDL, if the feed does not say."
 )
-@click.option("--format", "form", metavar="FORMAT", help="Format of the feed, if it is not declared yet.")
-@click.option("--setting", "settings", metavar="NAME=VALUE", multiple=True, help="Setting of such a feed.")
+@click.option("--format", "form", metavar="FORMAT", help="The format of the feed, if it is not declared yet.")
+@click.option(
+    "--setting",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A setting of the feed, if it is not declared yet.",
+)
 def add_tables_command(feed, ddl, dialect, form, settings):
     """Write the models of all tables in a DDL file.
 
     Tables that FEED does not have yet are added. Existing tables are compared with the file, and never overwritten.
-    Without --ddl, every table with delivered files is added, with the columns that the files show.
+    Without --ddl, every table with delivered files is added, with the columns of these files.
     """
     from highwater.scaffold.add_delivered import add_delivered_tables
     from highwater.scaffold.add_tables import add_tables
@@ -236,8 +246,8 @@ def add_tables_command(feed, ddl, dialect, form, settings):
 def check_command(tables):
     """Check the declarations of all tables, or of TABLES.
 
-    They are also compared with the newest delivered files. It does not start Spark. Each finding is one line: file,
-    line, what is wrong, what to do. Warnings do not fail.
+    They are also compared with the newest delivered files. Spark does not start. Each finding is one line: file, line,
+    what is wrong, what to do. Warnings alone do not change the exit code.
     """
     from highwater.catalog.tables import named
     from highwater.scaffold.check import check
@@ -259,8 +269,8 @@ def check_command(tables):
 def remove_table_command(table, drop_data):
     """Remove a table from the project.
 
-    Its models and its entry in the feed go; this is refused while other models read the table. Without --drop-data its
-    tables stay in the lake, and continue where they stopped if the table is added again.
+    Its models and its entry in the feed are deleted, unless other models read the table. Without --drop-data its tables
+    stay in the lake, and continue where they stopped if the table is added again.
     """
     from highwater.catalog import as_built
     from highwater.catalog.tables import tables_in

@@ -1,4 +1,4 @@
-"""The group of the commands, and what several of them read of their arguments."""
+"""The group of commands, and helpers for arguments that several of them share."""
 
 import click
 
@@ -7,10 +7,10 @@ from highwater.runtime.faults import doing
 
 
 class Command(click.Command):
-    """A command that works in a project; what it does it tells anywhere."""
+    """A command that needs a project to run, but not to show its help."""
 
     def parse_args(self, context, args):
-        """Take the arguments of a call, inside of the project that it is about."""
+        """Enter the project, then parse the arguments."""
         if self.name != "init" and not (context.resilient_parsing or self._is_asked_for_help(context, args)):
             from highwater.runtime.package import link_package
             from highwater.runtime.project import enter_project
@@ -27,7 +27,7 @@ class Command(click.Command):
 
 
 class Commands(click.Group):
-    """The commands; what goes wrong in one of them knows its name."""
+    """The commands. An error in one of them carries its name."""
 
     command_class = Command
 
@@ -49,7 +49,7 @@ def commands():
 
 
 def known(context, parameter, value):
-    """Refuse a table that is not there before Spark starts, which takes a while."""
+    """Refuse an unknown table before Spark starts, which takes a while."""
     from highwater.catalog.entities import known_table
     from highwater.upkeep.renaming import refuse_half
 
@@ -58,7 +58,7 @@ def known(context, parameter, value):
 
 
 def feeds_named(names: tuple[str, ...]):
-    """Return the declared feeds of some names, or all of them where none is named, by name.
+    """Return the named feeds, or all declared ones if none is named, by name.
 
     Raises: UsageError when one is not declared.
     """
@@ -72,9 +72,9 @@ def feeds_named(names: tuple[str, ...]):
 
 
 def settings_given(settings) -> dict[str, str]:
-    """Return the settings of a feed that are written as NAME=VALUE, by name.
+    """Parse settings of a feed given as NAME=VALUE; return the values by name.
 
-    Raises: UsageError when one is not written so.
+    Raises: UsageError when one has another form.
     """
     pairs = [setting.partition("=") for setting in settings]
     for name, equals, value in pairs:

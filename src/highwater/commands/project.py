@@ -1,4 +1,4 @@
-"""Commands that make a project ready: init, install."""
+"""Commands that set up a project: init, install."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def init(folder):
 
 @commands.command()
 def install():
-    """Download the jars that Spark needs. Only plain dbt needs this first; every command does it by itself."""
+    """Download the jars that Spark needs, and link the macros. Every other command does this by itself."""
     from highwater.spark.jars import resolve
 
     resolve()

@@ -13,11 +13,11 @@ from highwater.runtime.errors import CheckError
     "origin",
     type=click.Choice(["log", "raw"]),
     default="log",
-    help="Rebuild from the log (the default), or from raw records, which today's models classify again.",
+    help="Rebuild the base from the log (the default), or log, base, history and ledger from raw, with today's models.",
 )
-@click.option("--accept-loss", is_flag=True, help="Go on even if records or keys of the table would be lost.")
+@click.option("--accept-loss", is_flag=True, help="Continue even if records or keys of the table are lost.")
 def rebuild(table, origin, accept_loss):
-    """Rebuild the base of TABLE, and swap it in by one commit."""
+    """Rebuild the base of TABLE, and swap it in with one commit."""
     from highwater.builds import last_build
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
@@ -67,9 +67,9 @@ def recover():
     metavar="FILES",
     multiple=True,
     required=True,
-    help="The files of the load, below the landing folder; put wildcards (`*`) in quotes.",
+    help="The files of the load, relative to the landing folder; quote wildcards (`*`).",
 )
-@click.option("--read-at", metavar="TIME", help="When the load was read, UTC, if its files do not say.")
+@click.option("--read-at", metavar="TIME", help="When the load was read, in UTC, if its files do not say.")
 def resync(table, files, read_at):
     """Take a new full load of TABLE as the truth from then on. Keys missing from it are gone."""
     from highwater.runtime.project import lease
@@ -86,7 +86,7 @@ def resync(table, files, read_at):
 @commands.command()
 @click.argument("feed")
 def epoch(feed):
-    """Declare an epoch where the positions of FEED fall. The clock of its source goes on there, as after a failover."""
+    """Declare an epoch where the positions of FEED fall. They fall while its clock moves on, as after a failover."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.epoch import declare_epochs
@@ -99,15 +99,15 @@ def epoch(feed):
 
 @commands.command()
 @click.argument("table", callback=known)
-@click.option("--threshold", type=click.IntRange(1), default=1, help="Do nothing with fewer pending changes.")
+@click.option("--threshold", type=click.IntRange(1), default=1, help="Do nothing if fewer changes are pending.")
 @click.option(
     "--method",
     type=click.Choice(["in-place", "full", "partitions"]),
     default="in-place",
-    help="One MERGE (the default); then rewrite the whole table, or only partitions that received rows.",
+    help="in-place (the default): one MERGE. `full` then rewrites the table, `partitions` those that got rows.",
 )
 @click.option("--stop-before-rewrite", is_flag=True, help="Say what would be done; change nothing.")
-@click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was.")
+@click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was before.")
 def compact(table, threshold, method, stop_before_rewrite, retain_previous):
     """Write the pending changes of TABLE into its base. Queries see no difference."""
     from highwater.runtime.project import lease
@@ -123,8 +123,8 @@ def compact(table, threshold, method, stop_before_rewrite, retain_previous):
 def vacuum(table):
     """Drop rows that are older than a declared retention.
 
-    It does so for TABLE, or for all, and combines small files. Files that no version of the last week needs are
-    deleted.
+    TABLE limits this to one table. It also combines small files, and deletes files that no version of the last week
+    needs.
     """
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
@@ -137,9 +137,9 @@ def vacuum(table):
 
 @commands.command()
 @click.argument("table", callback=known)
-@click.option("--accept-loss", is_flag=True, help="Go on even if models reject what the log has accepted.")
+@click.option("--accept-loss", is_flag=True, help="Continue even if models reject records that the log has accepted.")
 def replay(table, accept_loss):
-    """Replay rejected records of TABLE that are accepted now. Repair models or declarations first."""
+    """Replay rejected records of TABLE that are accepted now. Fix models or declarations first."""
     from highwater.runtime.project import lease
     from highwater.spark.spark import session
     from highwater.upkeep.replay import replay as replay_table

@@ -1,1 +1,1 @@
-"""Built tables, written anew: compaction, rebuilds, replays, resyncs, retention, recovery."""
+"""Maintenance of built tables: compaction, rebuilds, replays, resyncs, alterations, retention, recovery."""

@@ -1,4 +1,4 @@
-"""Change a table by one command: its declaration, and whatever of its tables and records that touches."""
+"""Change a table with one command: its declaration, its tables and, where needed, its records."""
 
 import yaml
 
@@ -17,7 +17,7 @@ from highwater.upkeep.evolution import meet
 from highwater.upkeep.losses import ACCEPT, WouldBeLostError
 from highwater.upkeep.rebuild import rebuild_from_raw
 
-# records of a table that its log has not, and lie before what it takes in next
+# records of a table that its log lacks, in batches that it has already read past
 PASSED = """
     select count(*)
     from raw.{feed} as raw
@@ -40,10 +40,10 @@ NEXT = "Commit the changed files under models/. Now: highwater build"
 
 
 def _take_in_renamed(spark, alteration: Alteration, is_again: bool) -> list[str]:
-    """Give records that landed under another name of a table to it; those that its log has passed by are read again.
+    """Assign records that landed under another name to the table; rebuild the log if it has already read past them.
 
     Arguments:
-        is_again: the name was declared before, and a kill may have come between raw and log.
+        is_again: the name was declared before, and a kill may have come between the updates of raw and log.
     """
     entity, said, passed = alteration.entity, [], 0
     for feed, table in dict(logged_tables())[entity]:
@@ -64,7 +64,7 @@ def _take_in_renamed(spark, alteration: Alteration, is_again: bool) -> list[str]
 
 
 def _classified_before(spark, further: FurtherFeed) -> list[str]:
-    """Return what to run where a log has classified records of a feed before they were to count after others."""
+    """Return what to run if the log classified records of a feed before they were declared to rank above the others."""
     log = f"lake.{quoted(f'{further.entity}_changes')}"
     of_feed = f"select count(*) from {log} where feed = {sql_text(further.feed)} and rejection_reason is null"
     above = max(numbers_of(declared_feeds()[further.feed].epochs)) // 1000 * 1000
@@ -78,11 +78,11 @@ def _classified_before(spark, further: FurtherFeed) -> list[str]:
 
 
 def alter(spark, alteration: Alteration, accept_loss: bool = False) -> list[str]:
-    """Make a change of a table; return what was done, a line each.
+    """Apply a change to a table; return what was done, one line per step.
 
     Arguments:
-        alteration: the change. accept_loss: records and keys that are there may be lost by it.
-    Raises: UsageError or CheckError when it cannot be; the declaration is as it was then.
+        alteration: the change. accept_loss: it may lose existing records and keys.
+    Raises: UsageError or CheckError when it is refused; the declaration is restored then.
     """
     entity = alteration.entity
     if alteration.name:
@@ -120,7 +120,7 @@ def alter(spark, alteration: Alteration, accept_loss: bool = False) -> list[str]
 
 
 def rename(spark, entity: str, new: str) -> list[str]:
-    """Give a table another name, or do the rest of that after a kill; return what was done, a line each."""
+    """Rename a table, or finish a renaming that was killed; return what was done, one line per step."""
     if renaming.under_way() is None:
         renaming.begin(spark, entity, new, renamed_files(entity, new))
     said = [f"{entity}: is called {new} from now on.", *renaming.finish(spark)]

@@ -1,4 +1,4 @@
-"""The changes of a table that `highwater alter` knows: what each takes, edits, and cannot be."""
+"""The changes that `highwater alter` can make to a table: their values, what they edit, and when they are refused."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,14 +55,14 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Alteration:
-    """A change of a table that is about to be made.
+    """A change to a table that is about to be made.
 
     Attributes:
-        entity: the table. words: what it does, as a sentence. files: that are edited. edit: which edits them.
-        is_anew: log and table are made anew from raw by it; otherwise they are met like any edited declaration.
-        fields: by which records are read again; none: no record is. name: that the table gets; "": it keeps its own.
-        further: the feed that brings its records too; None: none does. called: what the source calls the table too, by
-            feed; {}: nothing else.
+        entity: the table. words: what the change does, as a sentence. files: those that it edits. edit: edits them.
+        is_anew: it rebuilds log and base from raw; otherwise the change is handled like any edited declaration.
+        fields: records with one of these fields are read again. name: the new name of the table; "": it keeps its own.
+        further: another feed that delivers its records; None: there is none. called: another name of the table at the
+            source, by feed; {}: there is none.
     """
 
     entity: str
@@ -86,13 +86,13 @@ def alteration(
     resync: bool = False,
     at_source: bool = False,
 ) -> Alteration:
-    """Return a change of a table, as the command line says it; nothing is done yet.
+    """Return the change that the command line describes; nothing is done yet.
 
     Arguments:
-        entity: the table. action: one of ACTIONS. values: what it takes. format, settings, source_table: of `feed`, as
-            add-table has them. resync: of `feed`, it begins with a full load, and keys that this lacks are gone.
-        at_source: of `name`, the source calls the table so, and the lake does not.
-    Raises: UsageError when something is missing, misspelt or cannot be.
+        entity: the table. action: one of ACTIONS. values: its values. format, settings, source_table: for `feed`, as in
+            add-table. resync: for `feed`, it begins with a full load, and keys missing from it are gone.
+        at_source: for `name`, only the source renamed the table; its name in the lake stays.
+    Raises: UsageError when something is missing, misspelt or impossible.
     """
     wanted = ACTIONS[action]
     if not values or (action != "key" and len(values) != len(wanted.split())):
@@ -251,13 +251,13 @@ def _feed(entity: str, further: FurtherFeed, resync: bool) -> Alteration:
 
 
 def _feeds_before(entity: str) -> list[str]:
-    """Return the feeds that bring records of a table, or have brought those that its log was made of."""
+    """Return the feeds that deliver records of a table, and those that delivered the records in its log."""
     was = remembered().get(entity, {}).get("sources") or []
     return [*dict.fromkeys(feed for feed, _ in [*was, *dict(logged_tables())[entity]])]
 
 
 def _let_count_after(entity: str, further: FurtherFeed, resync: bool) -> None:
-    """Give the records of a feed an epoch above those of all others, and to its own epochs numbers above that."""
+    """Give a feed an epoch that ranks above all other feeds of the table, and its own epochs higher numbers."""
     feeds, epochs = declared_feeds(), epochs_of(further.feed)[1]
     others = [feed for feed in _feeds_before(entity) if feed != further.feed]
     highest = max([0, *(n for feed in others if feed in feeds for n in numbers_of(feeds[feed].epochs))])
@@ -266,8 +266,8 @@ def _let_count_after(entity: str, further: FurtherFeed, resync: bool) -> None:
     own = [*zip(numbers_of(epochs), epochs, strict=True)]
     mine = [(number, epoch) for number, epoch in own if epoch.get("table", further.table) == further.table]
     if any(number > highest and "number" in epoch for number, epoch in mine):
-        return  # a kill came behind it
-    # the others may get epochs of their own yet, of which late records are
+        return  # written already, before a kill
+    # leave room: the other feeds may still get epochs, and late records for them
     base = {"table": further.table, "number": (max([highest, *(number for number, _ in own)]) // 1000 + 1) * 1000}
     tables = dict(dict(sources_of_logs())[entity])
     later = (feed for feed in others if feed in feeds and feed in tables)

@@ -1,4 +1,4 @@
-"""Compact a merged table: what is pending in its log is written into the base."""
+"""Compact a merged table: merge the pending changes of its log into the base."""
 
 from highwater.catalog.pending import merged_table, pending_changes, size_of
 from highwater.runtime.errors import CheckError, UsageError
@@ -7,7 +7,7 @@ from highwater.spark import dbt
 from highwater.spark.spark import quoted
 
 FOLDED = "column_orders"
-# columns of version 0.5, which go when a table is written anew
+# columns of version 0.5, which disappear when a table is rewritten
 NO_LONGER = ("is_pending", "is_new")
 
 
@@ -19,17 +19,17 @@ def compact(
     stop_before_rewrite: bool = False,
     retain_previous: bool = False,
 ) -> str:
-    """Write the pending changes of an entity into the base; what the view shows stays the same.
+    """Write the pending changes of an entity into the base; the view shows the same rows.
 
-    Where rows are written anew, those before and after are compared, tombstones included, and the table is
-    put back as it was when they differ. What a compaction replaces stays on disk until `highwater vacuum` removes it.
+    If rows are rewritten, those before and after are compared, including tombstones, and the table is restored if they
+    differ. Replaced files stay on disk until `highwater vacuum` removes them.
 
     Arguments:
-        table: the entity, for example `customers`. threshold: with fewer pending rows nothing is done.
-        method: `in-place`, one merge; `full`, after it the table is written anew by one commit;
-        `partitions`, after it those partitions that rows came into, each by one commit.
-        stop_before_rewrite: say what would be done, and do nothing. retain_previous: keep a copy of
-        the table as it was, `<entity>_merged_previous`.
+        table: the entity, for example `customers`. threshold: do nothing if fewer changes are pending.
+        method: `in-place`: one merge. `full`: then rewrite the table in one commit. `partitions`: then rewrite the
+            partitions that received rows, each in one commit.
+        stop_before_rewrite: say what would be done, and do nothing. retain_previous: keep a copy of the table as it was
+            before, `<entity>_merged_previous`.
     Returns: a sentence with the number of rows.
     Raises: UsageError when there is no such entity or nothing has been built yet; CheckError when dbt fails or the
         rows are not the same.
@@ -72,7 +72,7 @@ def _partition_columns(spark, table: str) -> list[str]:
 
 
 def _rewrite(spark, table: str, since: int | None) -> None:
-    """Write the merged table anew, or the partitions that have rows of later batches; put it back if rows differ."""
+    """Rewrite the merged table, or the partitions with rows of later batches; restore it if rows differ."""
     merged = f"lake.{table}_merged"
     before = newest_version(spark, merged)
     arguments = f"{{entity: {table}, since: {'null' if since is None else since}}}"
@@ -89,9 +89,9 @@ def newest_version(spark, table: str) -> int:
 
 
 def differing_rows(spark, table: str, version: int) -> int:
-    """Return how many rows of an entity's merged table are not what they were in a version.
+    """Return how many rows of an entity's merged table differ from those in a version.
 
-    Both directions, NULL-safe, every column; tombstones count as rows.
+    Compares in both directions, NULL-safe, every column; tombstones count as rows.
     """
     merged = f"lake.{table}_merged"
     columns = [name for name in spark.table(merged).columns if name not in NO_LONGER]

@@ -1,4 +1,4 @@
-"""What a change of a table would edit, read and write, in words."""
+"""`highwater alter --dry-run`: what a change to a table would edit, read and write, in words."""
 
 from highwater.catalog.entities import has_history, logged_tables
 from highwater.catalog.feeds import sql_text
@@ -12,7 +12,7 @@ from highwater.upkeep.alterations import Alteration
 
 
 def what_it_would_touch(spark, alteration: Alteration) -> list[str]:
-    """Return what a change would edit, read and write, a line each; nothing is done."""
+    """Return what a change would edit, read and write, one line each; nothing is done."""
     entity, there = alteration.entity, folders_of_tables()
     lines = [f"{entity}: {alteration.words}.", *(f"would edit {path}" for path in alteration.files)]
     if f"lake.{entity}_changes" not in there:

@@ -1,4 +1,4 @@
-"""Declare the epoch that begins where positions fall while the clock of the source goes on: `highwater epoch`."""
+"""`highwater epoch`: declare the epoch that begins where positions fall while the clock of the source moves on."""
 
 import json
 
@@ -15,7 +15,7 @@ from highwater.spark.spark import quoted
 # length of the positions of rows as Debezium has read them, which have no ordinal: is_timed_change has the same
 READ = {"postgresql": 33, "yugabytedb": 33, "mysql": 50, "mariadb": 50, "informix": 50, "kafka": 50}
 READ |= {"oracle": 67, "sqlserver": 67, "db2": 84}
-# a row is older, by the clock of the source, than what has lost to it by position: falling_positions has the same
+# superseded changes that are newer, by the clock of the source, than the row they lost to; as in falling_positions
 FALLEN = """
     select count(*) as fallen, min(lost.changed_at) as fallen_since
     from lake.`{entity}_changes` as lost
@@ -42,7 +42,7 @@ FALLEN = """
         in (substr(present.held.change_sequence_number, 1, 16), '{lowest}')
         and unix_seconds(lost.changed_at) - unix_seconds(present.held.changed_at) > 2
 """
-# failovers that nobody declared; more of them than this are something else
+# undeclared failovers; more than this must be something else
 MOST = 20
 CLASSIFIED = """
     select count(*) as records
@@ -56,14 +56,14 @@ JUDGED = "select 1 from lake.`{entity}_changes` where change_sequence_number lik
 
 
 def declare_epochs(spark, feed: str) -> list[str]:
-    """Declare the epochs of a feed that its positions show: in all its tables, of all that has landed.
+    """Declare the epochs that falling positions show, in all tables of a feed and everything that has landed.
 
-    Each goes to the end of `epochs`, and the records of it are found by what is evident in them: the identity of the
-    source where it has changed, and the clock. Run again, after a kill too, it ends in the same file.
+    Each is appended to `epochs`. Its condition uses what the records show: the identity of the source, if it has
+    changed, and the clock. Running it again, even after a kill, results in the same file.
 
     Arguments:
         feed: for example `debezium_shop`.
-    Returns: sentences: what falls where, what was written, what to run.
+    Returns: sentences: which positions fall where, what was written, what to run.
     Raises: UsageError when no position of the feed falls, or it has no tables; CheckError when dbt fails.
     """
     entities = [entity for entity, sources in logged_tables() if feed in dict(sources)]
@@ -93,9 +93,9 @@ def declare_epochs(spark, feed: str) -> list[str]:
 
 
 def fallen_in_log(spark, entity: str) -> dict:
-    """Return of an entity how many changes have lost by position to a row that is older by the clock, and since when.
+    """Return how many changes of an entity lost by position to a row that is older by the clock, and since when.
 
-    Returns: `fallen` and `fallen_since`, the time of the first of them at the source; of no feed with a clock {}.
+    Returns: `fallen` and `fallen_since`, the time of the first of them at the source; {} if no feed has a clock.
     """
     key, found = [quoted(column) for column in key_of(entity)], []
     for feed in (declared_feeds()[name] for name, _ in dict(logged_tables())[entity]):
@@ -112,7 +112,7 @@ def fallen_in_log(spark, entity: str) -> dict:
 
 
 def _falls(feed: str, entities: list[str]) -> list[dict]:
-    """Return where positions of the tables of a feed fall, by what is declared now."""
+    """Return where positions in the tables of a feed fall, given the present declarations."""
     if dbt.run(["run", "--select", *(f"stg_{feed}__{entity}_changes" for entity in entities), "--quiet"]):
         raise CheckError(f"the staging models of {feed} could not be built; repair them and run the command again.")
     dbt.falls.clear()
@@ -133,7 +133,7 @@ def _in_words(fall: dict) -> str:
 
 
 def _next_steps(spark, feed: str, entities: list[str], numbers: list[int]) -> list[str]:
-    """Return what to run: what a log has classified without the epochs must be classified again."""
+    """Return what to run: records that a log classified without the epochs must be classified again."""
     steps = []
     for entity in (entity for entity in entities if spark.catalog.tableExists(f"lake.`{entity}_changes`")):
         late = sum(

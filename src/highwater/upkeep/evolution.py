@@ -1,8 +1,8 @@
-"""Meet declarations that differ from the tables that were made by them, before a build writes anything.
+"""Schema evolution: before a build writes anything, apply declarations that differ from the built tables.
 
-What is safe is done: a new column is added and filled from raw, a type is widened, a column that is not declared any
-more is hidden. The rest is refused, with the command that does it. What is written down of a table (as_built) is
-changed when all of it is done, so a step that was killed is done again.
+Safe changes are made: a new column is added and filled from raw, a type is widened, a column that is no longer declared
+is hidden. All others are refused, with the command that makes them. The recorded declaration of a table (as_built) is
+updated only when everything is done, so a step that was killed is done again.
 """
 
 import re
@@ -37,7 +37,7 @@ from highwater.upkeep.rebuild import allow_types, held_by, lost, rebuild, rebuil
 
 PLAIN = re.compile(r"[\x20-\x7e]*")
 
-# a record that may carry a field: its name stands in it
+# a record that may carry a field: it contains its name
 CARRYING = """
     select 1
     from raw.{feed}
@@ -51,7 +51,7 @@ CARRYING = """
     limit 1
 """
 
-# by file and line as today's models read them; raw no longer has all of the log
+# records as today's models read them; raw no longer has all records of the log
 STAGED = """
     select feed, landing_batch, source_file, source_line, is_derived, change_hash, rejection_reason {columns}
     from lake.`{staging}`
@@ -79,7 +79,7 @@ REFUSED_NOW = f"""
 """
 
 
-# up to version 0.5 pending rows stood in the base, beside the rows that they hide
+# up to version 0.5, pending rows were in the base, next to the rows that they replace
 PENDING_OF_05 = "select 1 from lake.`{entity}_merged` where is_pending and change_type <> 'truncate' limit 1"
 OF_05 = (
     "{entity}: its base was written by highwater 0.5 and holds pending rows, which this version does not read. Nothing "
@@ -89,11 +89,11 @@ OF_05 = (
 
 @dataclass(frozen=True)
 class Met:
-    """What became of a declaration that differs from its tables.
+    """The outcome for a declaration that differs from its tables.
 
     Attributes:
-        entity: whose it is. sentence: what was done, or why not and what to do. is_refused: nothing was done, and a
-            build leaves the table alone. lost: what would be lost, where it was refused for that.
+        entity: the table. sentence: what was done, or why not and what to do. is_refused: nothing was done, and a build
+            skips the table. lost: what would be lost, if it was refused for that.
     """
 
     entity: str
@@ -103,13 +103,13 @@ class Met:
 
     @property
     def models(self) -> list[str]:
-        """The models of the table, which a build leaves out while its declaration is refused."""
+        """The models of the table, which a build skips while its declaration is refused."""
         layers = [f"{self.entity}_{layer}" for layer in ("changes", "merged", "history")]
         return [*(model.name for model in staging_of(self.entity)), *layers, self.entity]
 
 
 def meet(spark, given: list[str] | None = None) -> Iterator[Met]:
-    """Meet every declaration that differs from its tables; yield what became of each.
+    """Apply every declaration that differs from its tables; yield the outcome of each.
 
     Arguments:
         given: entities; None: all that are declared.
@@ -142,7 +142,7 @@ def meet(spark, given: list[str] | None = None) -> Iterator[Met]:
             continue
         if not (differs or differs.later):
             continue
-        # what is seen of its tables now may be other when a kill comes
+        # after a kill the tables may no longer show what they were built from
         remember({differs.entity: before})
         try:
             yield Met(differs.entity, _done(spark, differs))
@@ -155,7 +155,7 @@ def meet(spark, given: list[str] | None = None) -> Iterator[Met]:
 
 
 def _shape(entity: str, sources: list[tuple[str, str]]) -> dict | None:
-    """Return the shape that an entity declares; None where its YAML cannot be read, which dbt says better."""
+    """Return the shape that an entity declares; None if its YAML cannot be read, which dbt reports better."""
     try:
         return declared_shape(entity, sources)
     except (UsageError, yaml.YAMLError, KeyError, StopIteration, TypeError, AttributeError):
@@ -172,9 +172,9 @@ def _refusal(differs: Differences, why: str) -> str:
 
 
 def _done(spark, differs: Differences) -> str:
-    """Do what is safe; return what was done.
+    """Make the safe changes; return what was done.
 
-    Raises: UsageError or CheckError saying why nothing was done, and what to do.
+    Raises: UsageError or CheckError that says why nothing was done, and what to do.
     """
     entity = differs.entity
     if differs.is_unsafe:
@@ -202,7 +202,7 @@ def _done(spark, differs: Differences) -> str:
 
 
 def _let_them_come_later(differs: Differences) -> list[str]:
-    """Declare that records from before have NULL in some columns, where that is not declared; return those columns."""
+    """Declare `came_later` for new columns that lack it, so that earlier records mean NULL; return these columns."""
     entity, written = differs.entity, []
     shape = declared_shape(entity)
     for name in [*differs.added, *differs.later]:
@@ -220,13 +220,13 @@ def _let_them_come_later(differs: Differences) -> list[str]:
 
 
 def _may_be_carried(spark, differs: Differences) -> bool:
-    """Return whether some record in raw may have a new column, which has to be filled then."""
+    """Return whether a record in raw may have a new column, so that it must be backfilled."""
     columns = declared_shape(differs.entity)["columns"]
     if settings_of(differs.entity).get("partial_images"):
         return True
     for name in differs.added:
         for field in [columns[name]["field"], *columns[name]["former_fields"]]:
-            # other letters may be escaped in a record
+            # other characters may be escaped in a record
             if not PLAIN.fullmatch(field) or re.search(r'["\\/]', field):
                 return True
             for feed, table in dict(logged_tables())[differs.entity]:
@@ -237,13 +237,13 @@ def _may_be_carried(spark, differs: Differences) -> bool:
 
 
 def has_no_names(feed: str) -> bool:
-    """Return whether the files of a feed do not name their columns, so that places tell them."""
+    """Return whether the files of a feed do not name their columns, which are then known by their place."""
     declared = declared_feeds()[feed]
     return FORMATS[declared.format].names_columns and not declared.options.dialect.header
 
 
 def _read_again(spark, differs: Differences) -> str:
-    """Read the records of a table again by its new declaration: all from raw, or what raw still has."""
+    """Read the records of a table again with its new declaration: all of them, or those that raw still has."""
     if group := held_by(spark, differs.entity):
         raise UsageError(
             f"It has changes that {group} has not published yet. Take the declaration back, build, so that they are "
@@ -256,7 +256,7 @@ def _read_again(spark, differs: Differences) -> str:
 
 
 def _fill(spark, differs: Differences) -> str:
-    """Fill new columns of a log from the records that raw still has; all else of the log stays."""
+    """Fill new columns of a log from the records that raw still has; the rest of the log stays."""
     entity = differs.entity
     log, new = f"lake.`{entity}_changes`", f"lake_rebuilt.`{entity}_changes`"
     if dbt.run(["run", "--select", f"stg_*__{entity}_changes", "--quiet"]):
@@ -300,7 +300,7 @@ def _history_anew(entity: str) -> None:
 
 
 def _alter(spark, differs: Differences) -> None:
-    """Add columns that no record has had, and widen types, in the tables themselves."""
+    """Add columns that no record has had, and widen types, in place."""
     entity, columns = differs.entity, declared_shape(differs.entity)["columns"]
     allow_types(spark, entity)
     history = {column.name: column.version_name for column in declared_columns(entity)[0]}
@@ -309,7 +309,7 @@ def _alter(spark, differs: Differences) -> None:
         if not spark.catalog.tableExists(f"lake.{entity}_{layer}"):
             continue
         there = dict(spark.table(table).dtypes)
-        if layer != "history":  # it makes its own, from the log
+        if layer != "history":  # the history adds its own columns, from the log
             for name in [name for name in differs.added if name not in there]:
                 spark.sql(f"alter table {table} add columns ({quoted(name)} {columns[name]['type']})")
         for name, (_, data_type) in differs.types.items():
@@ -320,7 +320,7 @@ def _alter(spark, differs: Differences) -> None:
 
 
 def _take_rejected_again(spark, differs: Differences) -> str | None:
-    """Read records again of which some were rejected because a value did not fit its type, which is wider now."""
+    """Read records again if some were rejected because a value did not fit a type that is wider now."""
     fields = " or ".join(f"contains(rejection_detail, {sql_text(name + ' = [')})" for name in differs.types)
     rejected = spark.sql(
         f"select 1 from lake.{quoted(f'{differs.entity}_changes')} "

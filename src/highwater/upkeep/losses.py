@@ -1,4 +1,4 @@
-"""What a table would lose: records that were accepted and would be rejected, keys that are there and would be gone."""
+"""What a table would lose: accepted records that would be rejected, existing keys that would be gone."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ SHOWN = 5
 LONGEST_TEXT = 200
 ACCEPT = "--accept-loss"
 
-# A record is known by file and line. One that arrived more than once is accepted when any arrival of it is.
+# A record is identified by file and line. One that arrived more than once is accepted if any of its arrivals is.
 RECORDS = """
     select old.key, old.feed, old.source_file, old.source_line, count(*) over () as number,
         coalesce(new.reason, 'the models leave it out') as reason
@@ -34,8 +34,8 @@ RECORDS = """
     order by old.feed, old.source_file, old.source_line
     limit {shown}
 """
-# A key is there when its newest change is no delete and no truncate stands above it. What the source says is no loss: a
-# delete or a truncate that takes a key away was not accepted before, or has risen above the row, by an epoch say.
+# A key exists if its newest change is not a delete and no truncate ranks above it. A key that the source removed is not
+# lost: the delete or truncate was rejected before, or ranks above the row now, for example because of an epoch.
 KEYS = """
     with old as ({newest_of_old}),
     new as ({newest_of_new}),
@@ -88,7 +88,7 @@ NEWEST = """
         group by {names}
     """
 IS_TRUNCATE = "rejection_reason is null and change_type = 'truncate'"
-# rows of a base that a key tells no longer apart
+# rows of a base that would share a key
 ALIKE = """
     select to_json(struct({key})) as key, rows, sum(rows - 1) over () as number
     from (
@@ -102,11 +102,11 @@ ALIKE = """
 
 @dataclass(frozen=True)
 class Losses:
-    """What a table would lose, each with the first of them.
+    """What a table would lose; of each kind, the first ones.
 
     Attributes:
-        records: that were accepted and would be rejected. keys: that are there and would be gone. alike: keys that rows
-        of the base would share.
+        records: accepted records that would be rejected. keys: existing keys that would be gone. alike: keys that
+            several rows of the base would share.
     """
 
     records: list = field(default_factory=list)
@@ -117,7 +117,7 @@ class Losses:
         return bool(self.records or self.keys or self.alike)
 
     def __str__(self) -> str:
-        """Return how many there are, and the first of them, a line each."""
+        """Return how many there are, and the first ones, one line each."""
         counts = [
             f"{counted(self.records[0].number, 'record')} that {_were(self.records)} accepted would be rejected"
             if self.records
@@ -135,9 +135,9 @@ def losses(spark, entity: str, old: str, new: str, is_rebuilt: bool = True) -> L
     """Compare two logs of an entity, or a log with what the staging models make of the same records now.
 
     Arguments:
-        entity: for example `customers`. old, new: the relations. is_rebuilt: the new one is a log that takes the place
-        of the old one; otherwise it is a staging model, and only records that it has are compared.
-    Returns: what rows and records of the old one the new one would not have.
+        entity: for example `customers`. old, new: the relations. is_rebuilt: the new one is a log that replaces the old
+            one; otherwise it is a staging model, and only records that it has are compared.
+    Returns: the keys and records of the old one that the new one would lose.
     """
     columns, key = declared_columns(entity)
     types = {column.name: column.data_type for column in columns}
@@ -175,12 +175,12 @@ class WouldBeLostError(CheckError):
 
 
 def refuse_losses(found: Losses, doing: str, command: str, is_accepted: bool) -> list[str]:
-    """Refuse to go on where something would be lost, unless that is accepted.
+    """Refuse to continue if something would be lost, unless that is accepted.
 
     Arguments:
-        found: what would be lost. doing: what is refused, `rebuilding orders`. command: which one takes the loss.
-        is_accepted: the user has said so.
-    Returns: what to say of a loss that is accepted.
+        found: what would be lost. doing: what is refused, for example `rebuilding orders`. command: the one that
+            accepts the loss. is_accepted: the user has accepted it.
+    Returns: what to report about an accepted loss.
     Raises: WouldBeLostError with what would be lost and what to do.
     """
     if not found:
@@ -199,7 +199,7 @@ def _alike(spark, base: str, key: list[str], names: str) -> list:
         if not spark.catalog.tableExists(base) or not set(spark.table(base).columns).issuperset(key):
             return []
         return spark.sql(ALIKE.format(key=names, base=base, shown=SHOWN)).collect()
-    except Exception:  # it is damaged, and is made anew for that
+    except Exception:  # it is damaged, and is rebuilt for that reason
         return []
 
 

@@ -15,7 +15,7 @@ from highwater.upkeep.losses import losses, refuse_losses
 
 
 def rebuild(spark, table: str) -> str:
-    """Write the merged table of an entity again from its log, swapped in by one commit.
+    """Rebuild the merged table of an entity from its log, swapped in with one commit.
 
     Arguments:
         table: the entity, for example `customers`.
@@ -33,19 +33,19 @@ def rebuild(spark, table: str) -> str:
 
 
 def _refuse_older_log(spark, table: str) -> None:
-    """Refuse to make a merged table from a log that lacks what it has applied."""
+    """Refuse to rebuild a merged table from a log that lacks batches which the table has applied."""
     question = "select max(log_batch) from lake.`{table}_{layer}`"
     in_log = spark.sql(question.format(table=table, layer="changes")).first()[0]
     try:
         applied = spark.sql(question.format(table=table, layer="merged")).first()[0]
-    except Exception:  # it is damaged, and is made anew for that
+    except Exception:  # it is damaged, and is rebuilt for that reason
         return
     if said := log_went_back(table, in_log, applied):
         raise UsageError(f"{said}. Nothing was changed.")
 
 
-# What the log has of a feed and raw no longer: a record is known by file and line. One that was lost has landed again
-# when a later batch has it too, and was classified as the same change; another content of the file is another record.
+# Records of a feed that the log has and raw no longer has, identified by file and line. A lost record has landed again
+# if a later batch has it, classified as the same change; with other content of the file it is another record.
 LOST = """
     select count(*) as records, min(landed_at) as first, max(landed_at) as last
     from lake.`{entity}_changes` as log
@@ -84,16 +84,16 @@ KEPT_PROPERTIES = ("delta.dataSkippingStatsColumns", "delta.enableTypeWidening",
 
 
 def rebuild_from_raw(spark, table: str, accept_loss: bool = False) -> str:
-    """Judge the raw records of an entity again with today's models: a new log, a new merged table, a new history.
+    """Classify the raw records of an entity again with today's models: rebuild log, merged table, history and ledger.
 
-    The new log is made beside the old one, from the batches that the old one has, and takes its place by one commit;
-    then the merged table, the history and the ledger follow. Readers of the table see its old rows until the commit of
-    the merged table; what is pending they read from the log, and see at its own commit. The old log is an older version
-    of the table until `highwater vacuum`. Killed anywhere, run again. Before the new log takes its place both are
-    compared: what would be lost stops it.
+    The new log is written next to the old one, from the same batches. The two are compared, and it stops if something
+    would be lost. Otherwise the new log replaces the old one in one commit; merged table, history and ledger follow.
+    Readers see the old rows until the commit of the merged table. Pending changes come from the log, so they
+    change with its commit. Until `highwater vacuum`, the old log is an older version of the table. If it is
+    killed, run it again.
 
     Arguments:
-        table: the entity, for example `customers`. accept_loss: it may lose what the old log has.
+        table: the entity, for example `customers`. accept_loss: it may lose records and keys.
     Returns: sentences with the numbers of records and rows, and the version that holds the old log.
     Raises: UsageError when there is no such entity, nothing has been built yet, raw no longer has what the log has,
         or changes of a publish group are held; CheckError when dbt fails, a full load waits, or records or keys would
@@ -136,7 +136,7 @@ def _refuse_loss(spark, table: str, sources) -> None:
 
 
 def lost(spark, table: str, sources) -> str | None:
-    """Return what to say of records that the log of an entity has and raw no longer; None: raw has them all."""
+    """Return what to report about records that the log has and raw no longer has; None: raw has them all."""
     for feed, source_table in sources:
         lost = spark.sql(LOST.format(entity=table, feed=feed, table=sql_text(source_table))).first()
         if lost.records:
@@ -151,13 +151,13 @@ def lost(spark, table: str, sources) -> str | None:
 
 
 def _refuse_held(spark, table: str) -> None:
-    """Refuse a table of a publish group that has changes which readers may not see yet."""
+    """Refuse a table with changes that its publish group has not published yet."""
     if group := held_by(spark, table):
         raise UsageError(f"{table} has changes that {group} has not published yet; run: highwater build")
 
 
 def held_by(spark, table: str) -> str | None:
-    """Return the publish group that holds changes of a table back from readers; None: none does."""
+    """Return the publish group that still holds back changes of a table; None: none does."""
     for group, entities in publish_groups().items():
         publications = f"lake.{group}_publications"
         if table not in entities or not spark.catalog.tableExists(publications):
@@ -172,7 +172,7 @@ def held_by(spark, table: str) -> str | None:
 
 
 def _make_new_log(spark, table: str, rebuilt: dict) -> None:
-    """Make the log anew in the schema `lake_rebuilt`, from the same batches as the old one."""
+    """Write a new log into the schema `lake_rebuilt`, from the same batches as the old one."""
     new = f"lake_rebuilt.`{table}_changes`"
     if spark.catalog.tableExists(new):
         spark.sql(f"drop table {new}")
@@ -195,7 +195,7 @@ def _compare(spark, table: str, log: str, accept_loss: bool) -> list[str]:
 
 
 def allow_types(spark, entity: str) -> None:
-    """Let the tables that an entity has take columns of the types that it declares; Delta asks a feature for one."""
+    """Allow the declared types in the tables of an entity; Delta needs a table feature for `timestamp_ntz`."""
     if "timestamp_ntz" not in {column.data_type for column in declared_columns(entity)[0]}:
         return
     for name in (f"{entity}_{layer}" for layer in ("changes", "merged", "history")):
@@ -205,7 +205,7 @@ def allow_types(spark, entity: str) -> None:
 
 
 def swap_in(spark, entity: str) -> int:
-    """Put the rows of the new log into the place of the old ones by one commit; return how many there are."""
+    """Replace the rows of the log with those of the new one in one commit; return how many there are."""
     log, new = f"lake.`{entity}_changes`", f"lake_rebuilt.`{entity}_changes`"
     allow_types(spark, entity)
     columns = spark.table(new).columns
@@ -222,7 +222,7 @@ def swap_in(spark, entity: str) -> int:
 
 
 def _follow(spark, table: str, feeds: list[str]) -> None:
-    """Make what is derived from the log of a table anew: its history, its rows of the ledger and of the lists."""
+    """Rebuild what is derived from the log of a table: its history, its rows in the ledger and the lists."""
     if has_history(table) and dbt.run(["run", "--full-refresh", "--select", f"{table}_history", "--quiet"]):
         raise CheckError(f"the history of {table} could not be made anew; run the command again.")
     count_anew(spark, table, feeds)

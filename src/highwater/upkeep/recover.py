@@ -1,5 +1,6 @@
-"""What a lake is left with by a power cut or the loss of its metastore: found at each start, before anything is
-written, and repaired by `highwater recover`.
+"""`highwater recover`: repair a lake after a power cut or the loss of its metastore.
+
+Every start looks for such damage before anything is written.
 """
 
 from datetime import datetime, timezone
@@ -25,7 +26,7 @@ REGISTERED = """
     select TBL_ID, NAME, TBL_NAME from APP.TBLS inner join APP.DBS on TBLS.DB_ID = DBS.DB_ID
     where TBL_TYPE = 'EXTERNAL_TABLE'
 """
-# As tables are that Spark has placed itself: dropping one removes its files. Of others it tells Hive another folder.
+# Make them managed tables: dropping one removes its files. For external tables, Spark tells Hive another folder.
 MANAGED = [
     "update APP.SDS set LOCATION = (select cast(PARAM_VALUE as varchar(4000)) from APP.SERDE_PARAMS "
     "where SERDE_PARAMS.SERDE_ID = SDS.SERDE_ID and PARAM_KEY = 'path') "
@@ -36,9 +37,9 @@ MANAGED = [
 
 
 def put_aside() -> list[str]:
-    """Move what is half in the logs of tables into `<lake>/put_aside`; return a line for each table.
+    """Quarantine half-written commits of tables in `<lake>/put_aside`; return one line per table.
 
-    A table whose creation is half has nothing else, and its whole folder goes.
+    If the commit that created a table is half-written, the whole folder of the table is moved.
     """
     said = []
     target = lake() / "put_aside" / datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")
@@ -60,16 +61,16 @@ def put_aside() -> list[str]:
 
 
 def _last_is_half(path: Path) -> tuple[int, bool]:
-    """Order files so that the half commit goes last: killed meanwhile, the next time finds it again."""
+    """Sort key that moves the half-written commit last: after a kill, the next run finds it again."""
     return -int(OF_VERSION.match(path.name)[1]), bool(COMMIT.fullmatch(path.name))
 
 
 def recover(spark) -> tuple[list[str], list[str]]:
-    """Register the tables that the metastore does not know, from their folders below the lake.
+    """Register tables that the metastore does not know, from their folders in the lake.
 
-    Views are not in folders; the next build makes them.
+    Views have no folders; the next build creates them.
 
-    Returns: a line for each table that was registered, and for each that was not.
+    Returns: one line per registered table, and one per table that could not be registered.
     """
     last_build.forget()
     said, failures, done = [], [], []

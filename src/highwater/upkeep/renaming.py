@@ -1,7 +1,7 @@
-"""Give a table another name: in the project, in the lake, and in whatever is kept of it.
+"""Rename a table in the project, in the lake, and in everything that the lake records about it.
 
-What is to be done is written down first, in `<lake>/renaming.json`, and taken away last. Each step may be done twice,
-so a renaming that was killed anywhere is done by running it, or a build, again.
+The plan is written first, to the journal `<lake>/renaming.json`, and removed last. Every step is idempotent, so a
+renaming that was killed is finished by running it again, or by a build.
 """
 
 import json
@@ -27,13 +27,13 @@ def _journal() -> Path:
 
 
 def under_way() -> tuple[str, str] | None:
-    """Return the old and the new name of a table whose renaming was killed; None: none was."""
+    """Return the old and the new name of a table whose renaming was killed; None: there is none."""
     found = read_state(_journal())
     return (found["was"], found["is"]) if {"was", "is", "texts"} <= found.keys() else None
 
 
 def refuse_half() -> None:
-    """Refuse to go on in a project of which a table is called by its old name in one place and the new in another.
+    """Refuse to continue while a table is only partly renamed.
 
     Raises: UsageError with what to run.
     """
@@ -45,10 +45,10 @@ def refuse_half() -> None:
 
 
 def begin(spark, entity: str, new: str, texts: dict[Path, str | None]) -> None:
-    """Write down that a table is to be called otherwise; nothing else is done yet.
+    """Write the journal of a renaming; nothing else is done yet.
 
     Arguments:
-        texts: of the files that change, see renamed_files; none where somebody has changed them.
+        texts: of the files that change, see renamed_files; {} if the user has changed them already.
     Raises: UsageError when the lake has a table of that name already.
     """
     there, names = tables_in(spark, "lake"), names_of_layers(entity, new)
@@ -61,7 +61,7 @@ def begin(spark, entity: str, new: str, texts: dict[Path, str | None]) -> None:
 
 
 def finish_project() -> list[str]:
-    """Change the files of the project as it was written down; return a line for each."""
+    """Change the files of the project as the journal says; return one line per file."""
     texts = {Path(path): text for path, text in read_state(_journal())["texts"].items()}
     said = []
     for path, text in texts.items():
@@ -79,7 +79,7 @@ def finish_project() -> list[str]:
 
 
 def finish_lake(spark) -> list[str]:
-    """Give the tables of the lake, and what is kept of them, the new name; return what was done."""
+    """Rename the tables of the lake, and everything recorded about them; return what was done."""
     was, new = under_way()
     there = tables_in(spark, "lake")
     renamed = [name for layer in LAYERS if (name := _rename(spark, f"{was}_{layer}", f"{new}_{layer}"))]
@@ -115,9 +115,9 @@ def _say_anew(spark, table: str, was: str, new: str) -> None:
 
 
 def _rename(spark, was: str, new: str) -> tuple[str, str] | None:
-    """Rename a table of the lake; whatever a kill has left of that between metastore and folders is put right.
+    """Rename a table of the lake, and repair what a killed renaming left between metastore and folders.
 
-    Returns: the names, None when there is no such table, or it is called so already.
+    Returns: the names; None if there is no such table, or it has the new name already.
     """
     folders = {name: (lake() / "tables/lake.db" / name) for name in (was, new)}
     if folders[new].exists() and folders[was].exists():
@@ -146,7 +146,7 @@ def _place(spark, table: str) -> Path:
 
 
 def _drop_views(spark, was: str) -> None:
-    """Drop what would go on to show a table under its old name: its views, and what rebuilds and candidates left."""
+    """Drop what would still show a table under its old name: its views, and leftovers of rebuilds and candidates."""
     for schema in ("lake", "lake_candidate", "lake_rebuilt"):
         if not spark.catalog.databaseExists(schema):
             continue
@@ -159,7 +159,7 @@ def _drop_views(spark, was: str) -> None:
 
 
 def finish(spark) -> list[str]:
-    """Do what is left of a renaming; return what was done, a line each."""
+    """Do the remaining steps of a renaming; return what was done, one line each."""
     was, _ = under_way()
     texts = {Path(path): text for path, text in read_state(_journal())["texts"].items()}
     said = finish_project()
@@ -168,12 +168,12 @@ def finish(spark) -> list[str]:
 
 
 def renamed_by_hand(shapes: dict[str, dict], there: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new name of each table whose models have got another one.
+    """Yield the old and the new name of each table whose models were renamed by hand.
 
-    It has the same records, and the lake has tables under the old name alone.
+    Such a table reads the same records, and the lake has tables only under the old name.
 
     Arguments:
-        shapes: of all that is declared, see declared_shape. there: tables of the lake.
+        shapes: of all declared tables, see declared_shape. there: tables of the lake.
     """
     gone = {e: s for e, s in remembered().items() if e not in shapes and f"{e}_changes" in there and s.get("sources")}
     for was, shape in gone.items():

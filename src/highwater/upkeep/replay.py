@@ -1,4 +1,4 @@
-"""Take rejected records again, after the model or the declaration that rejected them was repaired."""
+"""Replay rejected records after the model or the declaration that rejected them was fixed."""
 
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import declared_feeds, sql_text
@@ -7,8 +7,8 @@ from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import dbt
 from highwater.upkeep.losses import losses, refuse_losses
 
-# Records that are accepted now, and with them those of the same key and position in their file, which may have been
-# accepted before: only together they keep their places. What was there already comes out as a duplicate.
+# Records that are accepted now, and those of the same key and position in their file, which may have been accepted
+# before: only together do they keep their ordinals. Those that were accepted before become duplicates.
 REPAIRED = """
     select distinct companion.source_file, companion.source_line
     from (
@@ -59,16 +59,16 @@ REPLAYED = """
 
 
 def replay(spark, entity: str, accept_loss: bool = False) -> str:
-    """Put rejected records of an entity that its staging models accept now into raw again, as a new batch.
+    """Append rejected records of an entity that its staging models accept now to raw, as a new batch.
 
-    They keep file and line. The log classifies them as any arrival, so nothing is applied twice, and the ledger shows
-    both batches. A declaration that rejects others, which the log has accepted, is no repair: it stops.
+    They keep file and line. The log classifies them like any others, so nothing is applied twice, and the ledger shows
+    both batches. If the declaration rejects records that the log has accepted, it stops.
 
     Arguments:
-        entity: for example `customers`. accept_loss: records of the log may be such as the models reject now.
+        entity: for example `customers`. accept_loss: the models may reject records that the log has accepted.
     Returns: a sentence for each feed.
     Raises: UsageError when there is no such entity or it has not been built; CheckError when dbt fails, or when the
-        models reject what the log has.
+        models reject records that the log has accepted.
     """
     tables = dict(logged_tables())
     known_table(entity)

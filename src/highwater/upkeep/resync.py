@@ -1,7 +1,7 @@
-"""Take a new full load as the truth from then on: `highwater resync`.
+"""`highwater resync`: take a new full load as the truth from then on.
 
-The epoch that it begins is written into the YAML of the feed. A record belongs to it by a condition that holds for the
-rows of the load and for the changes that came after it, so that those do not lose to the load they follow.
+It writes an epoch into the YAML of the feed. The condition of the epoch matches the rows of the load and the changes
+after it, so that these changes do not lose to the load.
 """
 
 import re
@@ -22,7 +22,7 @@ from highwater.spark import dbt
 DATE = re.compile(r"(?<!\d)(20\d\d)-?([01]\d)-?([0-3]\d)(?!\d)")
 LOWEST = "0" * 16
 IS_BASELINE = f"substr(change_sequence_number, 17) = '/{LOWEST}'"
-DIGITS = "%Y%m%d%H%M%S%f"  # of a time in the names of DMS's files, in its sequence
+DIGITS = "%Y%m%d%H%M%S%f"  # of times in the names of DMS's files and in its sequence
 
 FIGURES = """
     select
@@ -47,11 +47,12 @@ CHANGES = """
 
 @dataclass(frozen=True)
 class Clock:
-    """How the changes of a feed tell when they were made.
+    """Where changes of a feed show when they were made.
 
     Attributes:
-        moment: SQL over a staging model, in what `text` writes. condition: SQL over the record, `{after}` in it.
-        text: of a time, as SQL. tells_load: whether the rows of a load tell when they were read by the same field.
+        moment: SQL over a staging model, comparable with what `text` returns. condition: SQL over the record, with
+            `{after}`. tells_load: the same field of the rows of a load shows when they were read.
+        digits: how times of DMS are written, see `after`; "": as timestamps.
     """
 
     moment: str
@@ -60,14 +61,14 @@ class Clock:
     digits: str = ""
 
     def text(self, moment) -> str:
-        """Return a time, or a moment that `moment` gave, as SQL writes it there."""
+        """Return a time, or a value of `moment`, as an SQL literal."""
         if self.digits:
             digits = moment.strftime(DIGITS)[:17] if isinstance(moment, datetime) else str(moment)
             return f"'{digits}'"
         return f"timestamp '{moment}'"
 
     def after(self, moment, sign: str) -> str:
-        """Return the condition that a record was made after a moment: `>=` a time, `>` the last change before it."""
+        """Return the condition for records made after a moment: `>=` a time, `>` the last change before it."""
         text = self.text(moment)
         if self.digits == "name":
             text = f"'{text[1:9]}-{text[9:]}"
@@ -77,10 +78,10 @@ class Clock:
 
 
 def clock_of(feed: Feed, settings: dict) -> Clock | None:
-    """Return how changes of a feed tell when they were made; None: they do not.
+    """Return where changes of a feed show when they were made; None: nowhere.
 
     Arguments:
-        settings: what its source declares.
+        settings: those of the feed.
     """
     millis = "timestamp_millis(try_cast(metadata.{field} as bigint)) {{after}}"
     if feed.format in ("datastream-gcs-json", "datastream-avro"):
@@ -98,14 +99,14 @@ def clock_of(feed: Feed, settings: dict) -> Clock | None:
 
 
 def resync(spark, entity: str, patterns: tuple[str, ...], read_at: datetime | None = None) -> list[str]:
-    """Take a new full load of an entity as the truth from then on: keys that it lacks are gone.
+    """Take a new full load of an entity as the truth from then on: keys missing from it are gone.
 
-    Lands what must be landed, a file that has changed since it landed too, declares `truncates: true` for the table
-    and appends the epoch to its feed. Run again, after a kill too, it ends in the same files.
+    Lands new files, and changed files of the load. Declares `truncates: true` for the table, and appends the epoch to
+    its feed. Running it again, even after a kill, results in the same files.
 
     Arguments:
-        entity: for example `orders`. patterns: the files of the load, below the landing folder, `*` allowed.
-        read_at: when the load was read, UTC, where the files do not tell.
+        entity: for example `orders`. patterns: the files of the load, relative to the landing folder; may contain `*`.
+        read_at: when the load was read, in UTC, if its files do not say.
     Returns: sentences: what landed, what was written, what to run.
     Raises: UsageError when the files match nothing or hold no full load, when the table has several feeds or no key,
         and when nothing tells which changes came after the load; CheckError when dbt fails.
@@ -121,7 +122,7 @@ def resync(spark, entity: str, patterns: tuple[str, ...], read_at: datetime | No
     declared = next(name for name in feed.tables if feed.source_table(name) == table)
     epoch = {"table": declared, "when": when, "resync": True}
     if feed.shards_of(declared):
-        # the load is of one shard, and empties none
+        # the load is of one shard, and removes no rows
         said.append(f"{entity} has shards: rows that the load lacks stay until a delete of each is delivered")
         written = [append_epoch(feed.name, {"table": declared, "when": when})]
     else:
@@ -157,7 +158,7 @@ def _build_staging(entity: str) -> None:
 
 
 def _matches(source_file: str, patterns: tuple[str, ...]) -> bool:
-    """Return whether a file, whatever content of it, is one of those that were named."""
+    """Return whether a file, with whatever content, matches one of the patterns."""
     name = new_files.name_of_content(source_file)
     own = [pattern.removeprefix(f"{landing_root()}/").removeprefix("./").rstrip("/") for pattern in patterns]
     return any(
@@ -169,13 +170,13 @@ def _matches(source_file: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _land(spark, feed: Feed, entity: str, table: str, patterns: tuple[str, ...]) -> list[str]:
-    """Land what is new, and what has changed of the load's files; return a line of each."""
+    """Land new files, and changed files of the load; return one line for each of the two."""
     landed = landing.land(spark, feed)
     again = [name for name in landed.changed if _matches(name, patterns)]
     classified = _classified(spark, entity, feed)
     batches = _landed_files(spark, feed, table, patterns)
     if again or any(batch > classified for batch in batches.values()):
-        # what a load left as it was is part of it all the same
+        # files that the load left unchanged belong to it too
         again += [name for name, batch in batches.items() if batch <= classified and name not in again]
     said = [str(landed)] if landed.files else []
     if again:
@@ -193,7 +194,7 @@ def _classified(spark, entity: str, feed: Feed) -> int:
 
 
 def _landed_files(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> dict[str, int]:
-    """Return the newest batch of each file of the load that has landed, by the name it was delivered under."""
+    """Return the newest batch of each landed file of the load, by the name under which it was delivered."""
     batches = {}
     question = f"""
         select source_file, max(landing_batch) as batch from {feed.raw_table}
@@ -208,7 +209,7 @@ def _landed_files(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> d
 
 
 def _files_of_load(spark, feed: Feed, table: str, patterns: tuple[str, ...]) -> list[str]:
-    """Return the files of the load as they landed, of each its newest content."""
+    """Return the files of the load as they landed, each with its newest content."""
     newest = {}
     question = f"""
         select distinct source_file from {feed.raw_table} where entry = 'record' and source_table = {sql_text(table)}
@@ -240,7 +241,7 @@ def _load(spark, staging: str, files: list[str]):
 
 
 def _condition(spark, feed: Feed, clock: Clock | None, staging: str, files: list[str], load, read_at) -> str:
-    """Return which records belong to the epoch: the load's, and the changes that came after it."""
+    """Return the condition of the epoch: it matches the load, and the changes that were made after it."""
     moment = read_at or load.read_at
     if clock and clock.tells_load and load.read_at and not read_at:
         return clock.after(moment, ">=")
@@ -270,7 +271,7 @@ def _condition(spark, feed: Feed, clock: Clock | None, staging: str, files: list
 
 
 def _date_of(files: list[str]) -> datetime | None:
-    """Return the day that stands in the names of the load's folders; None: none, or several."""
+    """Return the date in the names of the load's folders; None: there is none, or several."""
     days = {match.groups() for file in files for match in DATE.finditer(file.rpartition("/")[0])}
     try:
         return datetime(*map(int, days.pop())) if len(days) == 1 else None
@@ -295,7 +296,7 @@ def _changes(spark, clock: Clock | None, staging: str, load, date: datetime | No
 
 
 def _next_step(spark, entity: str, feed: Feed, staging: str, number: int) -> str:
-    """Return what to run: what the log has classified without the epoch must be classified again."""
+    """Return what to run: records that the log classified without the epoch must be classified again."""
     classified = _classified(spark, entity, feed)
     late = spark.sql(
         f"select count(*) from lake.`{staging}` where landing_batch <= {classified} and rejection_reason is null "
@@ -316,9 +317,9 @@ def _next_step(spark, entity: str, feed: Feed, staging: str, number: int) -> str
 
 
 def parse_time(text: str) -> datetime:
-    """Return a time as it was given, in UTC.
+    """Parse a time; return it in UTC.
 
-    Raises: UsageError when it is none.
+    Raises: UsageError when it is not a time.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -1,6 +1,4 @@
-"""Drop what is older than a table or feed declares, gather small files, and drop files that no version needs:
-`highwater vacuum`.
-"""
+"""`highwater vacuum`: drop what is older than its declared retention, combine small files, delete unneeded files."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -19,10 +17,10 @@ from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.faults import doing, trouble_of_one
 from highwater.spark import dbt
 
-# how far the ledger has counted the records of a feed in the log of each entity
+# up to which batch the ledger has counted the records of a feed, by entity
 MARKS = "select table_name, max(landing_batch) as mark from lake.ledger where feed = '{feed}' group by table_name"
 GATHERED = ["ledger", *sorted(LISTS), "unassigned_records", "gathered_batches"]
-# a list says nothing of records that their log does not have any more
+# remove records from a list that their log no longer has
 FORGET = """
     merge into lake.{listed} as listed
     using (
@@ -51,7 +49,7 @@ DROP_RECORDS = """
             and raw.landing_batch <= may_go.mark
     when matched then delete
 """
-# the export of each table that the next comparison reads
+# the newest export of each table, which the next comparison reads
 NEWEST_EXPORTS = """
     select max_by(source_file, struct(landing_batch, source_file))
     from {raw_table} where entry = 'file' group by source_table
@@ -59,17 +57,17 @@ NEWEST_EXPORTS = """
 
 
 def vacuum(spark, table: str | None = None) -> list[str]:
-    """Drop what is older than its declared retention, gather small files, and drop files that no version of the last
-    week refers to.
+    """Drop what is older than its declared retention, combine small files, and delete files that no version of the last
+    week needs.
 
-    Where nothing is declared no row goes, and nowhere does what a query of a table shows change. What is dropped can
-    be read in older versions for a week more.
+    Without a declared retention no rows are dropped. Queries of a table show the same rows in any case. What was
+    dropped can be read in older versions for another week.
 
     Arguments:
-        table: the entity, for example `customers`; None: every one, and the raw tables.
-    Returns: a line for each table that rows were dropped from or whose files were gathered.
+        table: the entity, for example `customers`; None: all of them, and the raw tables.
+    Returns: one line per table with dropped rows or combined files.
     Raises: UsageError when there is no such entity, or a retention is declared wrongly; CheckError when dbt fails, or
-        when a table cannot be read or written: the others have been seen to all the same.
+        when a table cannot be read or written: the other tables are done nevertheless.
     """
     known = dict(logged_tables())
     entities = [known_table(table)] if table else list(known)
@@ -102,7 +100,7 @@ def vacuum(spark, table: str | None = None) -> list[str]:
 
 
 def _gather(spark, name: str) -> list[str]:
-    """Gather the small files of a table and drop those that no version of the last week needs; say what was done."""
+    """Combine the small files of a table, delete those that no version of the last week needs; return what was done."""
     done = spark.sql(f"optimize {name}").first()["metrics"]
     spark.sql(f"vacuum {name}")
     files = done["numFilesRemoved"]
@@ -110,7 +108,7 @@ def _gather(spark, name: str) -> list[str]:
 
 
 def retention_of(entity: str) -> dict[str, int]:
-    """Return for how many days an entity keeps `tombstones` and `changes`, where its log declares it.
+    """Return for how many days an entity keeps `tombstones` and `changes`, as far as its log declares it.
 
     Raises: UsageError naming the file, the value and what is allowed.
     """
@@ -139,12 +137,12 @@ def retention_of(entity: str) -> dict[str, int]:
 
 
 def _before(retention: int) -> str:
-    """Return the time before which something must have landed to be dropped, in UTC."""
+    """Return the time, in UTC, before which rows must have landed to be dropped."""
     return (datetime.now(timezone.utc) - timedelta(days=retention)).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _drop(spark, entity: str, operation: str, layer: str, noun: str, retention: int) -> list[str]:
-    """Run an operation that drops rows of a layer of an entity; return a line when it dropped some."""
+    """Run an operation that drops rows of a layer of an entity; return a line if it dropped any."""
     name = f"lake.{entity}_{layer}"
     rows = spark.table(name).count()
     arguments = f"{{entity: {entity}, landed_before: '{_before(retention)}'}}"
@@ -154,16 +152,16 @@ def _drop(spark, entity: str, operation: str, layer: str, noun: str, retention: 
 
 
 def _forget(spark, entity: str, retention: int) -> None:
-    """Take from the lists of rejected, tied and late changes what the log of an entity has lost.
+    """Remove changes that the log of an entity no longer has from the lists of rejected, tied and late changes.
 
-    A row is no less stale for that.
+    Not from `stale_rows`: such a row is still stale.
     """
     for listed in filter(lambda name: spark.catalog.tableExists(f"lake.{name}"), LISTS - {"stale_rows"}):
         spark.sql(FORGET.format(listed=listed, entity=entity, before=_before(retention)))
 
 
 def _drop_records(spark, feed: Feed, known: dict) -> list[str]:
-    """Drop old records of a feed, not the entries of its files; return a line when there were some."""
+    """Drop old records of a feed, not the entries of its files; return a line if there were any."""
     before = _before(feed.retention_days)
     of_what = "source_file" if feed.role == "export" else "source_table"
     old = f"select distinct {of_what} from {feed.raw_table} where entry = 'record' and landed_at < timestamp '{before}'"
@@ -181,7 +179,7 @@ def _drop_records(spark, feed: Feed, known: dict) -> list[str]:
 
 
 def _exports_that_may_go(spark, feed: Feed, files: list[str]) -> dict[str, int]:
-    """Return of these files those that no staging model reads, and that are not the last that landed of a table."""
+    """Return those of these files that no staging model reads and that are not the newest export of a table."""
     kept = {file for (file,) in spark.sql(NEWEST_EXPORTS.format(raw_table=feed.raw_table)).collect()}
     for model in models("staging"):
         if not model.startswith(f"stg_{feed.name}__"):
@@ -193,9 +191,9 @@ def _exports_that_may_go(spark, feed: Feed, files: list[str]) -> dict[str, int]:
 
 
 def _marks(spark, feed: Feed, known: dict, tables: list[str | None]) -> dict[str | None, int]:
-    """Return up to which batch the records of these tables are in every log that takes them, and counted.
+    """Return up to which batch the records of these tables are in every log that reads them, and counted.
 
-    A declared table without models may get them yet: its log begins with the first record there is.
+    A declared table may still get its models: its log then begins with the first record in raw. So its records stay.
     """
     declared = {feed.source_table(table) for table in feed.tables}
     marks = {table: EVERY_BATCH for table in tables if table not in declared}

@@ -109,12 +109,16 @@ def alteration(
     return made[action](entity, *values)
 
 
+def _is_so(what: str) -> UsageError:
+    return UsageError(f"{what}. If that change was interrupted, this finishes it or says how: highwater build")
+
+
 def _add(entity: str, written: str) -> Alteration:
     columns = declared_columns(entity)[0]
     added = parse_columns(written, columns)
     for column in added:
         if other := next((c for c in columns if column.field in (c.field, c.name)), None):
-            raise UsageError(f"{entity} has the column {other.name}, for the field {other.field!r}, already.")
+            raise _is_so(f"{entity} has the column {other.name}, for the field {other.field!r}, already")
     sources = dict(sources_of_logs())[entity]
 
     def edit():
@@ -145,7 +149,7 @@ def _rename(entity: str, old: str, new: str) -> Alteration:
     if other := next((c for c in columns if new == c.field and c != column), None):
         raise UsageError(f"the column {other.name} of {entity} is the field {new!r} already.")
     if new == column.field:
-        raise UsageError(f"the column {column.name} of {entity} is read from the field {new!r} already.")
+        raise _is_so(f"the column {column.name} of {entity} is read from the field {new!r} already")
     if all(has_no_names(feed) for feed, _ in dict(logged_tables())[entity]):
         raise UsageError(f"the files of {entity} do not name their columns, so there is no name that could change.")
     former = [each for each in [column.field, *_former(entity, column)] if each != new]
@@ -164,7 +168,7 @@ def _type(entity: str, name: str, data_type: str) -> Alteration:
     if parsed.unit:
         raise UsageError(f"the unit is another change: highwater alter {entity} unit {name} {parsed.unit}")
     if parsed.data_type == column.data_type:
-        raise UsageError(f"{column.name} of {entity} is {column.data_type} already.")
+        raise _is_so(f"{column.name} of {entity} is {column.data_type} already")
     is_wider = widens(column.data_type.replace(" ", ""), parsed.data_type.replace(" ", ""))
     words = f"makes {column.name} {parsed.data_type}, which is {column.data_type} now"
     edit = lambda: set_type(entity, column.name, parsed.data_type)  # noqa: E731
@@ -181,7 +185,7 @@ def _unit(entity: str, name: str, unit: str) -> Alteration:
             f"only in records of Debezium may a number stand for a time, and {others[0]} is another format."
         )
     if unit == column.unit:
-        raise UsageError(f"{column.name} of {entity} is in {unit} already.")
+        raise _is_so(f"{column.name} of {entity} is in {unit} already")
     words = f"reads {column.name} in {unit}, and not in {column.unit or 'what its feed says'}"
     edit = lambda: set_in_column(entity, column.name, "unit", unit)  # noqa: E731
     return Alteration(entity, words, [declaration_of(entity)], edit, is_anew=True)
@@ -195,7 +199,9 @@ def _key(entity: str, *names: str) -> Alteration:
         raise UsageError(
             f"{entity} has no key, so it has a log alone; add it as a table with a key: remove-table, add-table."
         )
-    if sorted(key) == sorted(was) or len({*key}) < len(key):
+    if sorted(key) == sorted(was):
+        raise _is_so(f"the key of {entity} is {', '.join(was)} already")
+    if len({*key}) < len(key):
         raise UsageError(f"the key of {entity} is {', '.join(was)}, and would be {', '.join(key)}.")
     words = f"makes {', '.join(key)} the key, which is {', '.join(was)} now"
     edit = lambda: set_key(entity, columns)  # noqa: E731

@@ -46,21 +46,25 @@ def project(empty, monkeypatch):
     return empty
 
 
+REST = ". If that change was interrupted, this finishes it or says how: highwater build"
+
+
 @pytest.mark.parametrize(
     ("action", "said"),
     [
         (("add",), "add takes COLUMN:TYPE, for example: highwater alter tolls add city:string"),
-        (("add", "qty:string"), "has the column qty"),
+        (("add", "qty:string"), f"has the column qty, for the field 'Qty', already{REST}"),
         (("add", "Qty:string"), "has the column qty"),
         (("drop", "id"), "is in the key"),
         (("drop", "nothing"), "has no column 'nothing'; columns are: id, line, qty, at"),
         (("rename", "qty", "line"), "is the field 'line' already"),
-        (("rename", "qty", "Qty"), "is read from the field 'Qty' already"),
-        (("type", "qty", "int"), "is int already"),
+        (("rename", "qty", "Qty"), f"is read from the field 'Qty' already{REST}"),
+        (("type", "qty", "int"), f"is int already{REST}"),
         (("type", "qty", "strng"), "unknown type"),
         (("unit", "qty", "millis"), "which only date, timestamp, timestamp_ntz may have"),
-        (("unit", "at", "millis"), "is in millis already"),
-        (("key", "id", "line"), "the key of tolls is id, line"),
+        (("unit", "at", "millis"), f"is in millis already{REST}"),
+        (("key", "id", "line"), "the key of tolls is id, line already" + REST),
+        (("key", "id", "qty", "id"), "the key of tolls is id, line, and would be id, qty, id"),
         (("name", "tolls"), "is called so already"),
         (("name", "members"), "the project has members, members_changes, members_merged already"),
         (("name", "Tolls"), "no name of a table inside the project"),

@@ -41,7 +41,7 @@ from
     ),
     (
         'unreadable_commit_time',
-        'The commit time is no number of milliseconds',
+        'The commit time cannot be read in the format of the feed',
         'Look at the file and line and deliver the record with its time in a file under another name'
     ),
     (

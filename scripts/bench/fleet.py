@@ -116,17 +116,20 @@ def add_stock(folder: Path, names: list[str]) -> None:
         (models / f"stock_{name}.sql").write_text(text)
 
 
-def deliver(landing: Path, name: str, batch: int, changes: int, damaged: int = 0, salt: str = "") -> None:
+def deliver(
+    landing: Path, name: str, batch: int, changes: int, damaged: int = 0, salt: str = "", keys: int | None = None
+) -> None:
     """Deliver changes of a table: inserts in the first batch, updates and deletes of them in later ones.
 
     Arguments:
         landing: the landing folder. name: of the table. batch: from 0. changes: how many.
         damaged: so many records that are none. salt: other values at the same positions.
+        keys: from how many the later batches take theirs; without it as many as there are changes.
     """
     seed = random.Random(f"{name} {batch} {salt}")
     lines = []
     for number in range(changes):
-        key = number if batch == 0 else seed.randrange(changes)
+        key = number if batch == 0 else seed.randrange(keys or changes)
         op = "c" if batch == 0 else seed.choice("uuud")
         row = {
             "id": key, "name": f"name {seed.randrange(9999)}", "city": seed.choice(["Oslo", "Rom", "東京"]),

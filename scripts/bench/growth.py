@@ -1,60 +1,87 @@
-"""Measure how a build grows with the history of a table, and with its base where the changed keys are close.
+"""Measure how `highwater build` grows with the base of a table, and with its history: landing, tests, summary included.
 
-    .venv/bin/python scripts/bench/growth.py [--rows 2000000] [--batches 5] [--changes 20000]
+    .venv/bin/python scripts/bench/growth.py [--rows 1000000] [--times 20] [--batches 6] [--changes 1000]
 
-A log of ten times as many batches as another one, and a base ten times as big; files of the base hold ranges of keys,
-and the keys of a batch are neighbours. The small ones come last: what runs first is slower, whatever it is.
+One Debezium table of ten columns. Its first rows come through a build; the others are written into its log and its
+merged table as one more batch, so that the base is above the bound (`base_rows`) below which every build merges. Each
+build that is measured brings changes of random keys, and leaves them pending. Every table has a process of its own.
 """
 
+import multiprocessing
+import shutil
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
 import click
-from merge import Figures, build_base, contract, dbt_run, lake_of_its_own, values
+from fleet import FIRST, build, deliver, enter_lake, make_fleet
+from merge import Figures
 
-MODELS = ["--select", "wide_changes", "wide_merged"]
-
-
-def stage_neighbours(spark, rows: int, batch: int, changes: int) -> None:
-    """Put updates of keys that follow each other before the log, each batch elsewhere in the base."""
-    first = rows // 20 * (batch % 17)
-    spark.sql(
-        f"insert overwrite bench.staged select {first} + id as k, {values('id', str(batch * 7))}, "
-        f"{contract(f'{rows} * {batch} + id', chr(39) + 'update' + chr(39), batch)} from range({changes})"
-    )
+KEPT = 1000
 
 
-def build(spark, figures: Figures, name: str, rows: int, batches: range, changes: int) -> None:
-    """Let batches arrive; the measured ones under a name."""
+def grow(spark, rows: int) -> None:
+    """Write so many rows more into the log and the merged table, with keys behind those that are there."""
+    for table in (f"lake.{FIRST}_changes", f"lake.{FIRST}_merged"):
+        columns = spark.table(table).columns
+        others = {"id": f"many.id + {KEPT}", "change_hash": "xxhash64(many.id)", "name": "concat('name ', many.id)"}
+        picked = ", ".join(f"{others.get(column, f'one.`{column}`')} as `{column}`" for column in columns)
+        spark.sql(
+            f"insert into {table} by name select {picked} from range(0, {rows}, 1, 8) as many "
+            f"cross join (select * from {table} where id is not null limit 1) as one"
+        )
+
+
+def measure(name: str, rows: int, before: int, batches: int, changes: int) -> dict:
+    """Build a table of so many rows in a lake of its own, some batches without a measurement first."""
+    from highwater.spark.spark import session
     from highwater.upkeep.compact import compact
 
-    for batch in batches:
-        stage_neighbours(spark, rows, batch, changes)
-        if name:
-            compact(spark, "wide")
-            figures.measure(name, lambda: dbt_run(*MODELS))
-            figures.measure(f"compaction, {name}", lambda: compact(spark, "wide"))
-        else:
-            dbt_run(*MODELS)
+    figures = Figures()
+    folder = Path(tempfile.mkdtemp(prefix="highwater-growth-"))
+    try:
+        make_fleet(enter_lake(folder), folder / "project", 1)
+        spark = session(spark__driver__memory="6g")
+        deliver(folder / "landing", FIRST, 0, KEPT)
+        build()
+        grow(spark, rows)
+        for batch in range(1, 1 + before + batches):
+            deliver(folder / "landing", FIRST, batch, changes, keys=rows)
+            if batch <= before:
+                build()
+            else:
+                figures.measure(name, build)
+        figures.measure(f"compaction, {name}", lambda: compact(spark, FIRST))
+        _require_what_was_delivered(spark, rows, before + batches, changes)
+        return dict(figures.found)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _require_what_was_delivered(spark, rows: int, batches: int, changes: int) -> None:
+    """Stop when the table is not what its changes make of it: then what was measured is not worth a figure."""
+    expected = rows + KEPT - 1  # the row that was a pattern may be gone
+    seen = spark.sql(f"select count(*) from lake.{FIRST}").first()[0]
+    if not expected - batches * changes <= seen <= expected + 1:
+        raise SystemExit(f"{seen:,} rows of {expected:,} are there after {batches} batches of {changes:,} changes")
 
 
 @click.command()
-@click.option("--rows", default=2_000_000)
-@click.option("--batches", default=5)
-@click.option("--changes", default=20_000)
-def main(rows, batches, changes):
+@click.option("--rows", default=1_000_000)
+@click.option("--times", default=20, help="How many times as big the big base is.")
+@click.option("--batches", default=6)
+@click.option("--changes", default=1000)
+def main(rows, times, batches, changes):
     """Measure in lakes of their own, which are removed at the end."""
-    figures, first = Figures(), 2 + batches
-    for name, size, before in (
-        ("ten times the history", rows, 10 * first),
-        ("ten times the base", 10 * rows, first),
-        ("a short history", rows, first),
-    ):
-        with lake_of_its_own() as spark:
-            build_base(spark, size)
-            build(spark, figures, "", size, range(2, before), changes)
-            build(spark, figures, name, size, range(before, before + 5), changes)
-    for prefix in ("", "compaction, "):
-        short = f"{prefix}a short history"
-        figures.compare(f"{prefix}ten times the history", short, "at most 1.1x")
-        figures.compare(f"{prefix}ten times the base", short, "at most 2x")
+    figures = Figures()
+    short, big, long = "the small table", f"{times} times the base", "ten times the history"
+    alone = {"max_workers": 1, "max_tasks_per_child": 1, "mp_context": multiprocessing.get_context("spawn")}
+    with ProcessPoolExecutor(**alone) as processes:
+        for name, size, before in ((big, times * rows, 3), (long, rows, 30), (short, rows, 3)):
+            figures.found |= processes.submit(measure, name, size, before, batches, changes).result()
+    figures.compare(big, short, "CPU at most 1.1x")
+    figures.compare(long, short, "CPU at most 1.1x")
+    figures.compare(f"compaction, {big}", f"compaction, {short}", "less than the rows")
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@
     {%- set highest = arriving.ends | map(attribute='highest') | reject('none') | list + [facts.highest | default('', true)] -%}
     {{ return({
         'feeds': feeds, 'log_batch': arriving.log_batch, 'arrived_rows': arriving.rows, 'since': facts.log_batch,
-        'ends': highwater.ends_of_rows(arriving.entity, arriving.ends),
+        'ends': highwater.ends_of_rows(arriving.entity, arriving.ends), 'compared': arriving.current | length > 0,
         'highest': highest | max(case_sensitive=true) if facts.highest is not none else none,
     }) }}
 {%- endmacro -%}

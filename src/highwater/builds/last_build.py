@@ -32,6 +32,8 @@ NEWER = """
     from lake.`{table}_changes` where {newer}
 """
 
+# of more rows the build that merges them counts: to look at each costs more than to take a batch in
+LARGE = 1_000_000
 NOTHING_NEWER = dict.fromkeys(["read", "tied", *VERDICTS], 0)
 RECORDED = {"fingerprint": str, "at": str, "summary": str, "landings": dict, "versions": dict, "counts": dict}
 # of 0.6.0, which recorded builds that succeeded alone
@@ -274,8 +276,11 @@ def summary(
         ledger[row.table_name].append(row)
 
     def counted_now(table: str) -> dict[str, int]:
-        now = {"now": spark.sql(f"select count(*) from lake.`{table}`").first()[0]}
-        told = (left_pending or {}).get(table)
+        told, before = (left_pending or {}).get(table), (record or {}).get("counts", {}).get(table, {})
+        if told and before.get("now", 0) > LARGE:
+            now = {"now": before["now"], "is_older": True}
+        else:
+            now = {"now": spark.sql(f"select count(*) from lake.`{table}`").first()[0]}
         newer = NOTHING_NEWER if is_recorded else _newer(spark, table, tables[table], ledger.get(table, []))
         return now | {"pending": pending_changes(spark, table) if told is None else told} | newer
 
@@ -309,7 +314,7 @@ def summary(
             listed = rejected[table] + counted["rejected"] if "rejected_changes" in there else None
             came_from = f"   from {_became(of_table, listed)}"
         lines.append(
-            f"  {table:<{width}}  {now:>9,} rows now{came_from}"
+            f"  {table:<{width}}  {now:>9,} rows {'when last counted' if counted.get('is_older') else 'now'}{came_from}"
             + (f", {pending:,} pending" if pending else "")
             + (f", {stale[table]:,} stale (see stale_rows)" if stale[table] else "")
             + (f", {tied:,} tied (see sequence_ties)" if tied else "")

@@ -325,6 +325,37 @@ def test_a_build_looks_at_what_it_has_written(workshop, history):
     assert problems(workshop, sql) == set()
 
 
+def test_a_base_that_a_build_has_not_written_is_not_read_again(workshop, history):
+    """Only the rows of keys that came out of order, which classifying has looked up too."""
+
+    def built(name, *operations):
+        deliver(workshop, name, operations)
+        workshop.land(FEED)
+        workshop.build("+viewed")
+        return sql_of_layers(workshop)
+
+    def planned(sql):
+        return workshop.spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString()
+
+    compact_when(workshop, {"pending_rows": 10_000})
+    workshop.spark.sql("alter table viewed_merged set tblproperties ('somebody' = 'was here')")
+    sql = built("asked.json", ("UPDATE-INSERT", "B00", 5000, "asked"))
+    # another commit than the known one: every row
+    workshop.spark.sql(FAULTS["more than one base row"].format(key=1))
+    assert problems(workshop, sql) == {"more than one base row"} and "Relation" in planned(sql)
+    sql = built("in-order.json", ("UPDATE-INSERT", "B01", 5000, "in order"))
+    workshop.spark.sql(FAULTS["more than one base row"].format(key=5000))
+    assert problems(workshop, sql) == set() and "Relation" not in planned(sql).replace("LocalRelation", "")
+    sql = built("late.json", ("UPDATE-INSERT", "A04", 5000, "late"), ("UPDATE-INSERT", "A07", 5001, "between"))
+    for problem, fault in FAULTS.items():
+        assert problems(workshop, sql) == set()
+        workshop.spark.sql(fault.format(key=5001))
+        assert problems(workshop, sql) == {problem}
+        sql_of_layers(workshop)
+    compact_when(workshop, "always")
+    workshop.build("+viewed", command="run")
+
+
 def test_has_unique_key_sees_a_double_and_a_null(workshop, history):
     workshop.build("viewed", command="test")
     (test,) = workshop.folder.glob("target/compiled/**/has_unique_key_viewed*.sql")

@@ -34,6 +34,19 @@ def test_the_summary_of_a_build_of_a_part(workshop, monkeypatch):
     assert "highwater build      every model, also the ledger" in words and "from ledger" not in words
 
 
+@pytest.mark.parametrize(
+    ("large", "pending", "said"),
+    [(100, 2, "187 rows when last counted"), (10**6, 2, "188 rows now"), (100, 0, "188 rows now")],
+)
+def test_rows_of_a_large_table_are_counted_by_the_build_that_merges(workshop, monkeypatch, large, pending, said):
+    monkeypatch.setattr(last_build, "LARGE", large)
+    monkeypatch.setattr(last_build, "logged_tables", lambda: [("table1", [("datastream_user1", "table1")])])
+    record = {"versions": {}, "counts": {"table1": {"now": 187, "pending": 0}}}
+    words, _, counts, _ = last_build.summary(workshop.spark, record=record, left_pending={"table1": pending})
+    assert re.search(rf"^  table1 +{said}", words, re.M), words
+    assert counts["table1"]["pending"] == pending and ("is_older" in counts["table1"]) == ("last" in said)
+
+
 @pytest.mark.parametrize("recorded, counted", [(0, "1,100"), (10**6, "100")])
 def test_the_summary_counts_what_the_ledger_has_not_recorded(workshop, monkeypatch, recorded, counted):
     """A build of a part may leave the ledger out."""

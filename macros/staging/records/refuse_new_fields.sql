@@ -3,7 +3,7 @@
     {%- for row in rows -%}
         {{ exceptions.raise_compiler_error(
             row.source_file ~ ", line " ~ row.first_line ~ ": the field " ~ row.field ~ " is not declared, and the feed says "
-            ~ "`new_fields: fail`, so nothing was taken in. To make a column of it: highwater alter " ~ entity ~ " add COLUMN:TYPE"
+            ~ "`new_fields: fail`, so nothing was taken in. What makes a column of it is said by: highwater check"
         ) }}
     {%- endfor -%}
 {%- endmacro -%}

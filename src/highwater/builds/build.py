@@ -17,7 +17,7 @@ from highwater.landing.feed_folders import require_landing_folder
 from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import printable_text
 from highwater.runtime.project import lease
-from highwater.scaffold.new_fields import add_new_fields
+from highwater.scaffold.new_fields import add_new_fields, types_of_fields
 from highwater.spark import dbt, progress, untold
 from highwater.spark.lake_tables import newest_commits
 from highwater.spark.spark import session
@@ -175,7 +175,8 @@ def _run(plan: Plan, feeds: dict[str, Feed], is_held: bool, refused: list) -> tu
     before = newest_commits("lake")
     known = [entity for entity, _ in logged_tables()] if plan.record and not plan.record["left"] else []
     with facts.handed_over(known, before):
-        outcome = dbt.outcome_of(["build", *(["--select"] * bool(plan.selected)), *plan.selected, *given])
+        selected = [*(["--select"] * bool(plan.selected)), *plan.selected]
+        outcome = dbt.outcome_of(["build", *selected, *given], types_of_fields())
     facts.keep(dbt.answers, before)
     return _with_operations(outcome), []
 
@@ -299,14 +300,14 @@ def run_dbt(arguments: list[str]) -> int:
     with lease(f"highwater dbt {command}"):
         session()
         if arguments[0] in dbt.READING:
-            return dbt.run(arguments)
+            return dbt.run(arguments, types_of_fields())
         dbt.set_defaults()
         record, is_same = last_build.remembered(), False
         if arguments[0] in dbt.BUILDING:
             _, others = last_build.split(arguments[0], arguments[1:])
             is_same = record.get("fingerprint") == last_build.fingerprint(others)
         last_build.forget()
-        outcome = dbt.outcome_of(arguments)
+        outcome = dbt.outcome_of(arguments, types_of_fields())
         if arguments[0] in dbt.BUILDING and not outcome.has_begun:
             last_build.take_again(record, ())
         elif is_same and outcome.left is not None:

@@ -4,6 +4,7 @@ import click
 
 from highwater.catalog.entities import publish_groups
 from highwater.runtime.errors import UsageError
+from highwater.scaffold.new_fields import types_of_fields
 from highwater.spark import dbt
 
 CANDIDATE = ["--vars", "{candidate: true}"]
@@ -42,7 +43,7 @@ def build_held(spark, arguments: list[str]) -> tuple[int, list[str]]:
     options = [*dbt.WITHOUT_UNIT_TESTS, *arguments]
     leave = dbt.without_tests_of_macros()
     behind = {group: f"{group}_publications+" for group in groups}
-    first = dbt.run(["build", *options, *leave, *behind.values()])
+    first = dbt.run(["build", *options, *leave, *behind.values()], types_of_fields())
     if first == 2:
         return first, []
     failed = [group for group, entities in groups.items() if not _passes(options, group, entities)]

@@ -1,5 +1,7 @@
 """Make columns of new fields: `new_fields: add` of a feed, or in the `meta` of a test has_declared_fields."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import click
@@ -11,7 +13,7 @@ from highwater.catalog.entities import column_in_other_letters, declared_columns
 from highwater.catalog.feeds import FAST_LOADER, declared_feeds
 from highwater.catalog.yaml_files import yaml_below
 from highwater.runtime.printable import printable
-from highwater.scaffold.found_columns import observed_type
+from highwater.scaffold.found_columns import observed_of, observed_type, type_in
 from highwater.spark import dbt, untold
 
 
@@ -49,6 +51,21 @@ def add_new_fields(spark) -> None:
         click.echo(f"{new_field} is a column ({column.written_type}) now.")
     if added:
         click.echo("Commit the changed files under models/.")
+
+
+def types_of_fields() -> Callable[[dict], str]:
+    """Return what tells the type of a field that is not declared, with its unit, by what has been delivered newest.
+
+    It is given a row of has_declared_fields, see dbt.failing_rows. The files of a table are read once, if at all.
+    """
+    feeds = cache(declared_feeds)
+    observed = cache(lambda feed, table: observed_of(feeds()[feed], feeds()[feed].source_table(table)))
+
+    def type_of(row: dict) -> str:
+        data_type, unit = type_in(observed(row["feed"], row["table"]), feeds()[row["feed"]], row["field"])
+        return f"{data_type}[{unit}]" if unit else data_type
+
+    return type_of
 
 
 NAME = "test_name:has_declared_fields"

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -214,19 +214,20 @@ def _selector_of(unique_id: str) -> str:
     return source_selector(*name.split(".", 1)) if kind == "source" else f"{name}+"
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str], type_of: Callable[[dict], str] | None = None) -> int:
     """Run one dbt command; see outcome_of.
 
     Returns: 0 done, 1 a model or test failed, 2 dbt could not do it and has said so.
     """
-    return outcome_of(arguments).status
+    return outcome_of(arguments, type_of).status
 
 
-def outcome_of(arguments: list[str]) -> Outcome:
+def outcome_of(arguments: list[str], type_of: Callable[[dict], str] | None = None) -> Outcome:
     """Run one dbt command.
 
     Arguments:
-        arguments: as typed behind `dbt`.
+        arguments: as typed behind `dbt`. type_of: returns the type of a field that is not declared, given a row of
+            has_declared_fields, see failing_rows; without it the reader is told who knows the type.
     Raises: what dbt did not foresee, a full disk or a signal for example.
     """
     from dbt.cli.main import dbtRunner
@@ -249,7 +250,9 @@ def outcome_of(arguments: list[str]) -> Outcome:
     if "docs" in arguments and "generate" in arguments:
         close_static_page(Path(os.environ.get("DBT_TARGET_PATH", "target")))
     for row in failing_rows(result, "has_declared_fields"):
-        message = f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row)}"
+        message = (
+            f"{row['source_file']}: the field {row['field']} {row['problem']}{_where(row)}.{_what_to_do(row, type_of)}"
+        )
         click.echo(printable(message), err=True)
     untold.told("fields", _with_fields_told(result))
     runs = results_of(result)
@@ -344,7 +347,7 @@ def _where(row: dict) -> str:
     return f" ({row['records']:,} {noun}, the first in line {row['first_line']})"
 
 
-def _what_to_do(row: dict) -> str:
+def _what_to_do(row: dict, type_of: Callable[[dict], str] | None) -> str:
     column = column_in_other_letters(row["entity"], row["field"])
     if not row["records"]:
         return ""
@@ -353,8 +356,9 @@ def _what_to_do(row: dict) -> str:
         command = f"highwater alter {row['entity']} unit {in_shell(column.name)} {row['unit']}"
         return f"{read} To declare that: {command}" if row["unit"] else read
     if column is None:
-        added = in_shell(as_typed([(row["field"], "TYPE")]))
-        return f" To make a column of it: highwater alter {row['entity']} add {added}"
+        added = in_shell(as_typed([(row["field"], type_of(row) if type_of else "TYPE")]))
+        known = "" if type_of else " (`highwater check` knows the TYPE)"
+        return f" To make a column of it{known}: highwater alter {row['entity']} add {added}"
     return (
         f" {column.field} is; to read the column {column.name} from both: highwater alter {row['entity']} rename "
         f"{in_shell(column.field)} {in_shell(row['field'])}"

@@ -4,6 +4,8 @@ import errno
 
 import pytest
 import yaml
+from highwater.scaffold.check import check
+from highwater.scaffold.new_fields import types_of_fields
 from highwater.upkeep.alter import alter
 from highwater.upkeep.alterations import alteration
 from workshop import change
@@ -55,8 +57,8 @@ def test_report(drifting, capsys, monkeypatch):
     status, output = build(drifting, capsys, monkeypatch)
     assert status == 0
     assert (
-        "datastream_drift/drifting/report.json: the field Loyalty is not declared (1 record, the first in line 2)."
-        in output
+        "datastream_drift/drifting/report.json: the field Loyalty is not declared (1 record, the first in line 2). "
+        "To make a column of it (`highwater check` knows the TYPE): highwater alter drifting add Loyalty:TYPE" in output
     )
     # what dbt has to say of the test is said in words of the table, once
     told = [line for line in output.splitlines() if "declared_fields" in line or line.startswith("warning: ")]
@@ -111,7 +113,9 @@ def test_modes_of_a_feed(drifting, capsys, monkeypatch):
     status, output = build(drifting, capsys, monkeypatch)
     words = " ".join(output.split())
     assert status == 1 and "points.json, line 1: the field Points is not declared" in words, words
-    assert "highwater alter drifting add COLUMN:TYPE" in words
+    assert "What makes a column of it is said by: highwater check" in words
+    told = [str(found) for found in check().findings if "Points" in str(found)]
+    assert len(told) == 1 and "highwater alter drifting add Points:bigint" in told[0], told
     assert drifting.value("select count(*) from drifting_changes where source_file like '%/points.json'") == 0
     sources.write_text(text.replace("datastream-json\n", "datastream-json\n          new_fields: add\n"))
     status, output = build(drifting, capsys, monkeypatch)
@@ -255,7 +259,7 @@ def test_what_a_field_is_not_any_more_is_reported_where_records_say_it(workshop,
     workshop.land("debezium_units")
     from highwater.spark import dbt
 
-    assert dbt.run(["build", "--quiet", "--select", "+shelves", "+clocks"]) == 0
+    assert dbt.run(["build", "--quiet", "--select", "+shelves", "+clocks"], types_of_fields()) == 0
     output = "".join(capsys.readouterr())
     assert "dms_drift/shelves/20260302-091530000.csv: the field v is in no record of its file." in output
     assert workshop.rows("select rejection_reason from shelves_changes") == [("wrong_column_count",)]
@@ -268,7 +272,7 @@ def test_what_a_field_is_not_any_more_is_reported_where_records_say_it(workshop,
         "1.json: the field left is in no record of its file.",
         "2.json: the field left is in no record of its file.",
         "2.json: the field local is not declared (1 record, the first in line 1). To make a column of it: highwater "
-        "alter clocks add local:TYPE",
+        "alter clocks add local:bigint",
     ]
     advised = found[0].partition("To declare that: highwater alter ")[2].split()
     alter(workshop.spark, alteration(advised[0], advised[1], tuple(advised[2:])))

@@ -21,8 +21,12 @@
         {{- highwater.arcion_csv_records(records, feed, table, entity) | indent(8) }}
         {%- elif format == 'tungsten-csv' %}
         {{- highwater.tungsten_records(records, feed, table, entity) | indent(8) }}
-        {%- else %}
+        {%- elif format in ('dms-csv', 'dms-parquet') %}
         {{- highwater.dms_records(records, feed, table, entity) | indent(8) }}
+        {%- else %}
+        {{ exceptions.raise_compiler_error(
+            "source_of_records: it is not known how records of the format '" ~ format ~ "' are read; add it there."
+        ) }}
         {%- endif %}
     )
 {%- endmacro -%}

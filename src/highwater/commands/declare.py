@@ -96,7 +96,11 @@ DDL = "a dump of the schema (pg_dump --schema-only, mysqldump --no-data, …), o
     metavar="NAME:TYPE,…",
     help="The columns that identify a row. Give only NAME with --ddl, or without --columns.",
 )
-@click.option("--columns", metavar="NAME:TYPE,…", help="The other columns. Default: those of delivered files.")
+@click.option(
+    "--columns",
+    metavar="NAME:TYPE,…",
+    help="The other columns. By default, if --key gives no type, those of delivered files.",
+)
 @click.option(
     "--ddl",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

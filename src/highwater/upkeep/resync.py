@@ -242,7 +242,8 @@ def _load(spark, staging: str, files: list[str]):
 
 def _condition(spark, feed: Feed, clock: Clock | None, staging: str, files: list[str], load, read_at) -> str:
     """Return the condition of the epoch: it matches the load, and the changes that were made after it."""
-    moment = read_at or load.read_at
+    # without a clock of the changes no moment says which of them are later
+    moment = read_at or (load.read_at if clock else None)
     if clock and clock.tells_load and load.read_at and not read_at:
         return clock.after(moment, ">=")
     if moment and not clock:

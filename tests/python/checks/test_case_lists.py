@@ -6,13 +6,15 @@ formats do to those who read them.
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
-from highwater.formats.documents import NAMED_TABLE
+from highwater.formats.documents import IS_RECORD, NAMED_TABLE, json_records
+from highwater.formats.formats import DEBEZIUM, TABLE_IN_RECORDS
 from highwater.formats.formats import FORMATS as FEED_FORMATS
-from highwater.formats.formats import TABLE_IN_RECORDS
 from highwater.formats.readers import READERS as READERS_OF_FORMATS
 from highwater.scaffold.found_columns import IMAGES
+from highwater.upkeep.resync import clock_of
 from repository import COLLECTED, PROJECT
 
 FORMATS = "test_tungsten_arcion_debezium.py::test_"
@@ -115,12 +117,19 @@ def test_no_number_of_the_catalogue_is_left_out():
 
 
 def test_every_format_is_known_wherever_formats_are_listed():
-    """What a new format must be added to; carried_fields raises by itself."""
+    """What a new format must be added to; carried_fields and source_of_records raise by themselves."""
     delivered = {name for name, format in FEED_FORMATS.items() if format.is_delivered}
     read = {name for name, format in FEED_FORMATS.items() if format.dialect} | READERS_OF_FORMATS.keys()
     assert delivered == read | {"dms-parquet", "parquet"}
     assert {name for name, format in FEED_FORMATS.items() if TABLE_IN_RECORDS in format.layouts} == NAMED_TABLE.keys()
     assert READERS_OF_FORMATS.keys() == IMAGES.keys()
+    assert {name for name, reader in READERS_OF_FORMATS.items() if reader is json_records} <= IS_RECORD.keys()
+    clocks = (PROJECT / "macros/staging/order/clock_of_record.sql").read_text()
+    timed = {name for name in delivered if f"'{name}'" in clocks}
+    # a full load of Tungsten's has no time of its own
+    assert timed == {name for name in delivered if clock_of(SimpleNamespace(format=name), {})} | {"tungsten-csv"}
+    reads = (PROJECT / "macros/staging/records/source_of_records.sql").read_text().replace("'debezium-'", str(DEBEZIUM))
+    assert [name for name in timed if f"'{name}'" not in reads] == []
     for format in FEED_FORMATS.values():
         assert list(PROJECT.glob(f"macros/staging/*/{format.macro}.sql")) != []
     page = (PROJECT / "docs/formats.md").read_text()

@@ -12,6 +12,7 @@ from highwater.catalog.declarations import in_columns
 from highwater.catalog.entities import column_in_other_letters, declared_columns
 from highwater.catalog.feeds import FAST_LOADER, declared_feeds
 from highwater.catalog.yaml_files import yaml_below
+from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import printable
 from highwater.scaffold.found_columns import observed_of, observed_type, type_in
 from highwater.spark import dbt, untold
@@ -53,16 +54,21 @@ def add_new_fields(spark) -> None:
         click.echo("Commit the changed files under models/.")
 
 
-def types_of_fields() -> Callable[[dict], str]:
+def types_of_fields() -> Callable[[dict], str | None]:
     """Return what tells the type of a field that is not declared, with its unit, by what has been delivered newest.
 
-    It is given a row of has_declared_fields, see dbt.failing_rows. The files of a table are read once, if at all.
+    It is given a row of has_declared_fields, see dbt.failing_rows, and returns None where the files of its table cannot
+    be looked at. These are read once, if at all.
     """
     feeds = cache(declared_feeds)
     observed = cache(lambda feed, table: observed_of(feeds()[feed], feeds()[feed].source_table(table)))
 
-    def type_of(row: dict) -> str:
-        data_type, unit = type_in(observed(row["feed"], row["table"]), feeds()[row["feed"]], row["field"])
+    def type_of(row: dict) -> str | None:
+        try:
+            found = observed(row["feed"], row["table"])
+        except (UsageError, OSError):  # said where they are landed
+            return None
+        data_type, unit = type_in(found, feeds()[row["feed"]], row["field"])
         return f"{data_type}[{unit}]" if unit else data_type
 
     return type_of

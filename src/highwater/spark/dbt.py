@@ -214,7 +214,7 @@ def _selector_of(unique_id: str) -> str:
     return source_selector(*name.split(".", 1)) if kind == "source" else f"{name}+"
 
 
-def run(arguments: list[str], type_of: Callable[[dict], str] | None = None) -> int:
+def run(arguments: list[str], type_of: Callable[[dict], str | None] | None = None) -> int:
     """Run one dbt command; see outcome_of.
 
     Returns: 0 done, 1 a model or test failed, 2 dbt could not do it and has said so.
@@ -222,12 +222,12 @@ def run(arguments: list[str], type_of: Callable[[dict], str] | None = None) -> i
     return outcome_of(arguments, type_of).status
 
 
-def outcome_of(arguments: list[str], type_of: Callable[[dict], str] | None = None) -> Outcome:
+def outcome_of(arguments: list[str], type_of: Callable[[dict], str | None] | None = None) -> Outcome:
     """Run one dbt command.
 
     Arguments:
         arguments: as typed behind `dbt`. type_of: returns the type of a field that is not declared, given a row of
-            has_declared_fields, see failing_rows; without it the reader is told who knows the type.
+            has_declared_fields, see failing_rows; None: it cannot be told now.
     Raises: what dbt did not foresee, a full disk or a signal for example.
     """
     from dbt.cli.main import dbtRunner
@@ -347,7 +347,7 @@ def _where(row: dict) -> str:
     return f" ({row['records']:,} {noun}, the first in line {row['first_line']})"
 
 
-def _what_to_do(row: dict, type_of: Callable[[dict], str] | None) -> str:
+def _what_to_do(row: dict, type_of: Callable[[dict], str | None] | None) -> str:
     column = column_in_other_letters(row["entity"], row["field"])
     if not row["records"]:
         return ""
@@ -356,8 +356,9 @@ def _what_to_do(row: dict, type_of: Callable[[dict], str] | None) -> str:
         command = f"highwater alter {row['entity']} unit {in_shell(column.name)} {row['unit']}"
         return f"{read} To declare that: {command}" if row["unit"] else read
     if column is None:
-        added = in_shell(as_typed([(row["field"], type_of(row) if type_of else "TYPE")]))
-        known = "" if type_of else " (`highwater check` knows the TYPE)"
+        data_type = type_of(row) if type_of else None
+        added = in_shell(as_typed([(row["field"], data_type or "TYPE")]))
+        known = "" if data_type else " (`highwater check` knows the TYPE)"
         return f" To make a column of it{known}: highwater alter {row['entity']} add {added}"
     return (
         f" {column.field} is; to read the column {column.name} from both: highwater alter {row['entity']} rename "

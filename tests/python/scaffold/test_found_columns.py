@@ -11,6 +11,7 @@ import pytest
 from connect_files import avro_file, by_schema, parquet_file
 from highwater.catalog.feeds import declared_feeds, feed_of_settings
 from highwater.runtime.errors import UsageError
+from highwater.scaffold import new_fields
 from highwater.scaffold.found_columns import Observed, found_in_files
 from repository import FIXTURES, PROJECT
 from test_commands import run
@@ -64,6 +65,27 @@ def test_the_examples_tell_their_columns(feed, table, types, key, monkeypatch):
     monkeypatch.chdir(PROJECT)
     monkeypatch.setenv("HIGHWATER_LANDING", "examples/landing")
     assert found(declared_feeds()[feed], table)[:2] == (dict(each.split() for each in types.split(", ")), key)
+
+
+def test_the_type_of_a_new_field_is_told_by_what_was_delivered(tmp_path, monkeypatch):
+    lines = [
+        json.dumps({"datastream_metadata": {"change_type": "INSERT"}, "id": 1, "qty": number, "seen": "2026-01-02"})
+        for number in (1, 2)
+    ]
+    feed = delivered(tmp_path, monkeypatch, "datastream-json", {"a.json": "\n".join(lines) + "\n"})
+    monkeypatch.setattr(new_fields, "declared_feeds", lambda: {"feed_t": feed})
+    type_of = new_fields.types_of_fields()
+    row = {"entity": "t", "feed": "feed_t", "table": "t"}
+    assert type_of(row | {"field": "qty"}) == "bigint"
+    (tmp_path / "feed_t/t/a.json").write_text("")
+    assert type_of(row | {"field": "seen"}) == "date"  # read once
+    assert new_fields.types_of_fields()(row | {"field": "gone"}) == "string"
+
+    def fails(*_):
+        raise OSError("no such bucket")
+
+    monkeypatch.setattr(new_fields, "observed_of", fails)
+    assert new_fields.types_of_fields()(row | {"field": "qty"}) is None
 
 
 def column(name, kind, semantic=None, **parameters):

@@ -24,7 +24,11 @@ def grow(spark, rows: int) -> None:
     """Write so many rows more into the log and the merged table, with keys behind those that are there."""
     for table in (f"lake.{FIRST}_changes", f"lake.{FIRST}_merged"):
         columns = spark.table(table).columns
-        others = {"id": f"many.id + {KEPT}", "change_hash": "xxhash64(many.id)", "name": "concat('name ', many.id)"}
+        # values as different as those of real rows: what files pack away Spark takes for a small table
+        others = {
+            "id": f"many.id + {KEPT}", "change_hash": "xxhash64(many.id)", "name": "concat('name ', many.id)",
+            "note": "md5(cast(many.id as string))", "points": "xxhash64(many.id, 1)", "ratio": "rand(1)",
+        }  # fmt: skip
         picked = ", ".join(f"{others.get(column, f'one.`{column}`')} as `{column}`" for column in columns)
         spark.sql(
             f"insert into {table} by name select {picked} from range(0, {rows}, 1, 8) as many "

@@ -267,7 +267,7 @@ class Played:
             monkeypatch.setattr(f"highwater.builds.{name}", play)
         monkeypatch.setattr(dbt, "outcome_of", self.play)
 
-    def play(self, arguments: list[str]) -> dbt.Outcome:
+    def play(self, arguments: list[str], *_) -> dbt.Outcome:
         self.told.append(arguments)
         outcome = self.outcomes.pop(0) if self.outcomes else dbt.Outcome(0, [])
         if isinstance(outcome, BaseException):

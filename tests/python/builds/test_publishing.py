@@ -217,9 +217,8 @@ def test_hold_publishes_what_passes_and_keeps_what_fails(bank, monkeypatch):
     # other groups in the workshop have not been built
     for module in ("catalog.pending", "builds.publish"):
         monkeypatch.setattr(f"highwater.{module}.publish_groups", lambda: {"bank": ["assets", "transfers"]})
-    monkeypatch.setattr(
-        "highwater.spark.dbt.run", lambda arguments, *others: statements.append(arguments) or run(arguments, *others)
-    )
+    listened = lambda arguments, *others: statements.append(arguments) or run(arguments, *others)  # noqa: E731
+    monkeypatch.setattr("highwater.spark.dbt.run", listened)
     try:
         if seen(bank) == (6, 6):
             # nobody has delivered these while readers watched

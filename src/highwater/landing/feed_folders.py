@@ -15,6 +15,7 @@ from highwater.landing.declared_exports import Declared, export_positions
 from highwater.landing.file_names import is_called_so, left_alone
 from highwater.landing.listing import DeliveredFile, Found, files_below, filesystem, folders_in, is_missing
 from highwater.runtime.errors import UsageError
+from highwater.runtime.faults import masked
 from highwater.runtime.printable import printable
 
 NAMES_TABLE = re.compile(r"(?P<table>[^-]+)(-.+)?-\d+\.csv(\.gz)?")
@@ -111,14 +112,16 @@ def require_landing_folder(feeds: Iterable[Feed]) -> None:
     for feed in feeds:
         if FORMATS[feed.format].is_delivered and feed.role != "export" and is_missing(feed.root):
             raise UsageError(
-                f"the landing folder {printable(feed.root)} is not there, so nothing can land. Is its disk mounted? "
-                "HIGHWATER_LANDING says where feeds are delivered."
+                f"the landing folder {printable(masked(feed.root))} is not there, so nothing can land. "
+                f"{'Does its bucket exist' if '://' in feed.root else 'Is its disk mounted'}? HIGHWATER_LANDING says "
+                "where feeds are delivered."
             )
 
 
 def is_gone(feed: Feed) -> bool:
     """Return whether the folder of a feed is not there; before the first delivery none is."""
-    return FORMATS[feed.format].is_delivered and is_missing(f"{feed.root}/{feed.name}")
+    folder = feed.root if "://" in feed.root else f"{feed.root}/{feed.name}"
+    return FORMATS[feed.format].is_delivered and is_missing(folder)
 
 
 def _table_of_file(name: str, feed: Feed) -> str | None:

@@ -2,15 +2,19 @@
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import PurePosixPath
 
-from pyarrow import fs
+from pyarrow import ArrowInvalid, fs
 
 from highwater.formats.records import BLOCK_BYTES
+from highwater.runtime.errors import UsageError
+from highwater.runtime.faults import masked
+from highwater.runtime.printable import printable
 
 NO_TIME = datetime.fromtimestamp(0, timezone.utc)
 KINDS = {
@@ -64,10 +68,22 @@ class DeliveredFile:
 
 
 def filesystem(root: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a folder or URI, and the path in it."""
-    if "://" in root:
-        return fs.FileSystem.from_uri(root)
-    return fs.LocalFileSystem(), os.path.abspath(root)
+    """Return the file system of a folder or URI, and the path in it.
+
+    Raises: UsageError when nothing can be opened by that URI.
+    """
+    if "://" not in root:
+        return fs.LocalFileSystem(), os.path.abspath(root)
+    try:
+        # s3a is what Spark calls it
+        return fs.FileSystem.from_uri(re.sub("^s3a://", "s3://", root))
+    except (ArrowInvalid, OSError) as error:
+        why = masked(str(error)).partition("\n")[0].rstrip(".")
+        raise UsageError(
+            f"{printable(masked(root))} cannot be opened: {why}. A folder of an object store is written as "
+            "s3://BUCKET/FOLDER (or s3a://), gs:// or abfss://; keys and endpoint come from the environment, for "
+            "example AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL."
+        ) from error
 
 
 def digest_of(root: str, path: str, size: int | None = None) -> str:
@@ -93,8 +109,12 @@ def digest_if_readable(root: str, path: str, size: int | None = None) -> str | N
 
 
 def is_missing(root: str) -> bool:
-    """Return whether a folder is not there; of a URI, where folders are no more than beginnings of names, never."""
-    return "://" not in root and not os.path.isdir(root)
+    """Return whether a folder is not there, or of a URI its bucket; folders there are beginnings of names."""
+    if "://" not in root:
+        return not os.path.isdir(root)
+    system, path = filesystem(root)
+    has_buckets = system.type_name in ("s3", "gcs")
+    return has_buckets and system.get_file_info(path.partition("/")[0]).type == fs.FileType.NotFound
 
 
 def files_below(root: str, *folders: str, leaves_alone) -> list[Found]:

@@ -18,8 +18,13 @@ def enter_project() -> Path:
     """Find the project from the current folder upwards and make it the current folder.
 
     Returns: the project's folder. Relative settings (`HIGHWATER_LAKE`, ...) are relative to it.
-    Raises: UsageError when no `dbt_project.yml` is there.
+    Raises: UsageError when no `dbt_project.yml` is there, or `HIGHWATER_LAKE` is no folder of this machine.
     """
+    if "://" in (place := os.environ.get("HIGHWATER_LAKE", "")):
+        raise UsageError(
+            f"HIGHWATER_LAKE is {place}, and a lake has to be in a folder of this machine; what lands may be in an "
+            "object store (HIGHWATER_LANDING). Set HIGHWATER_LAKE to a folder."
+        )
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "dbt_project.yml").exists():

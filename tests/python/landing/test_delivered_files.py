@@ -5,14 +5,16 @@ import re
 import shlex
 import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from highwater.catalog.feeds import Feed
 from highwater.formats.formats import ReadOptions
-from highwater.landing import feed_folders, new_files
+from highwater.landing import feed_folders, listing, new_files
 from highwater.landing.deliveries import skipping
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import UNPRINTABLE, printable
+from pyarrow import fs
 
 LAYOUTS = {"folders": "datastream_shop/orders", "records": "datastream_shop"}
 
@@ -187,8 +189,35 @@ def test_a_landing_folder_that_is_not_there(feed, tmp_path, monkeypatch):
         with pytest.raises(UsageError, match=r"is not there, so nothing can land\. Is its disk mounted\?") as caught:
             feed_folders.require_landing_folder([feed])
         assert caught.value.exit_code == 2 and wrong in str(caught.value)
-    monkeypatch.setenv("HIGHWATER_LANDING", "memory://anything")
+    monkeypatch.setenv("HIGHWATER_LANDING", "mock://anything")
     feed_folders.require_landing_folder([feed])
+
+
+def test_a_bucket_that_is_not_there_is_no_empty_folder(feed, monkeypatch):
+    """Listing one says that there are no files; a store's own error, before anything is listed, is a sentence too."""
+    feed, _ = feed
+    buckets = fs._MockFileSystem()
+    buckets.create_dir("there")
+
+    class Store:
+        type_name, get_file_info = "s3", buckets.get_file_info
+
+    at = lambda uri: f"{urlsplit(uri).hostname}{urlsplit(uri).path}"  # noqa: E731
+    monkeypatch.setattr(listing, "filesystem", lambda uri: (Store, at(uri)))
+    monkeypatch.setenv("HIGHWATER_LANDING", "s3a://there/landing")
+    feed_folders.require_landing_folder([feed])
+    assert not feed_folders.is_gone(feed)
+    monkeypatch.setenv("HIGHWATER_LANDING", "s3://me:secret@typo/landing")
+    with pytest.raises(
+        UsageError, match=r"s3://\*\*\*:\*\*\*@typo/landing is not there, so .* Does its bucket exist\?"
+    ):
+        feed_folders.require_landing_folder([feed])
+    monkeypatch.undo()
+    system, path = listing.filesystem("s3a://there/landing?endpoint_override=127.0.0.1:1&scheme=http&region=here")
+    assert (system.type_name, path) == ("s3", "there/landing")
+    for wrong in ("s4://there/x", "memory://there"):
+        with pytest.raises(UsageError, match=f"^{wrong} cannot be opened: .* is written as s3://BUCKET/FOLDER"):
+            listing.filesystem(wrong)
 
 
 def test_the_folder_of_a_feed_may_come_later(feed, tmp_path, monkeypatch):

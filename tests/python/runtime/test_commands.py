@@ -197,6 +197,8 @@ def test_help_builds_nothing(tmp_path, command, words):
 
 def test_outside_the_project(tmp_path, monkeypatch, capsys):
     one_sentence(run("land", cwd=tmp_path), "no dbt_project.yml")
+    one_sentence(run("check", HIGHWATER_LAKE="s3a://lake/x"), "HIGHWATER_LAKE is s3a://lake/x", "Set HIGHWATER_LAKE to")
+    assert not (PROJECT / "s3a:").exists()
     monkeypatch.chdir(tmp_path)
     for name in commands.commands.keys() - {"dbt"}:  # whose help is dbt's
         for words in ("--help", "-h"):

@@ -12,6 +12,8 @@ from highwater.commands.build import build as build_command
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import dbt
 from highwater.status.status import status
+from highwater.upkeep import evolution
+from highwater.upkeep.evolution import meet
 from highwater.upkeep.rebuild import rebuild_from_raw
 from highwater.upkeep.replay import replay
 from pyspark.sql import Row
@@ -165,11 +167,17 @@ def test_stale_rows_are_the_same_whatever_is_killed_or_dropped(gauges):
     assert gauges.stale() == stale
 
 
+def build_alone(monkeypatch):
+    """Let `highwater build` be of this table alone: other modules leave theirs as they like."""
+    monkeypatch.setattr(build, "declared_feeds", lambda: {FEED: declared_feeds()[FEED]})
+    monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
+    monkeypatch.setattr(evolution, "meet", lambda spark: meet(spark, [TABLE]))
+
+
 @pytest.mark.soak
 def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, monkeypatch, capsys):
     """The build fails while what is right is there; the summary of the next one says it still; then it is repaired."""
-    monkeypatch.setattr(build, "declared_feeds", lambda: {FEED: declared_feeds()[FEED]})
-    monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
+    build_alone(monkeypatch)
     day = [gauges.change(k, n=k) for k in range(401, 410)] + [gauges.change(k, n="P14D") for k in range(410, 461)]
     gauges.workshop.deliver(f"{FEED}.{TABLE}", "day2.json", day)
     dbt.appended.clear()
@@ -193,8 +201,7 @@ def test_the_way_on_from_a_changed_type_and_the_exit_code_of_a_build(gauges, mon
 @pytest.mark.long
 def test_what_a_killed_build_rejected_fails_the_next_one(gauges, monkeypatch, capsys):
     """Once: what was told is no trouble of the build behind it, and neither is what a plain run of dbt applied."""
-    monkeypatch.setattr(build, "declared_feeds", lambda: {FEED: declared_feeds()[FEED]})
-    monkeypatch.setattr(dbt, "checks_of_data_only", lambda: ["--select", f"+{TABLE}", *LISTS])
+    build_alone(monkeypatch)
 
     def be_gone(*_):
         raise KeyboardInterrupt

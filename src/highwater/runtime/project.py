@@ -4,12 +4,15 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 
 from highwater.runtime.errors import UsageError
 
+# also dbfs:/…, which is no folder here; a letter alone is a drive
+IS_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 # what this process holds the lease for
 _held: list[str] = []
 
@@ -20,7 +23,7 @@ def enter_project() -> Path:
     Returns: the project's folder. Relative settings (`HIGHWATER_LAKE`, ...) are relative to it.
     Raises: UsageError when no `dbt_project.yml` is there, or `HIGHWATER_LAKE` is no folder of this machine.
     """
-    if "://" in (place := os.environ.get("HIGHWATER_LAKE", "")):
+    if IS_URI.match(place := os.environ.get("HIGHWATER_LAKE", "")):
         raise UsageError(
             f"HIGHWATER_LAKE is {place}, and a lake has to be in a folder of this machine; what lands may be in an "
             "object store (HIGHWATER_LANDING). Set HIGHWATER_LAKE to a folder."

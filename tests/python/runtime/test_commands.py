@@ -197,8 +197,10 @@ def test_help_builds_nothing(tmp_path, command, words):
 
 def test_outside_the_project(tmp_path, monkeypatch, capsys):
     one_sentence(run("land", cwd=tmp_path), "no dbt_project.yml")
-    one_sentence(run("check", HIGHWATER_LAKE="s3a://lake/x"), "HIGHWATER_LAKE is s3a://lake/x", "Set HIGHWATER_LAKE to")
-    assert not (PROJECT / "s3a:").exists()
+    for place in ("s3a://lake/x", "dbfs:/mnt/x"):
+        said = run("check", HIGHWATER_LAKE=place)
+        one_sentence(said, f"HIGHWATER_LAKE is {place}, and", "Set HIGHWATER_LAKE to a folder")
+        assert not (PROJECT / place.partition("/")[0]).exists()
     monkeypatch.chdir(tmp_path)
     for name in commands.commands.keys() - {"dbt"}:  # whose help is dbt's
         for words in ("--help", "-h"):

@@ -86,6 +86,17 @@ def alter(table, action, values, dry_run, accept_loss, format, settings, source_
             click.echo(line)
 
 
+DIALECT = click.option(
+    "--dialect", type=click.Choice(DIALECTS), help="The database that wrote the DDL, if the feed does not say."
+)
+FORMAT = click.option("--format", "form", metavar="FORMAT", help="The format of the feed, if it is not declared yet.")
+SETTING = click.option(
+    "--setting",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A setting of the feed, if it is not declared yet, for example dialect=mysql.",
+)
 DDL = "a dump of the schema (pg_dump --schema-only, mysqldump --no-data, …), or DDL of your own."
 
 
@@ -106,17 +117,9 @@ DDL = "a dump of the schema (pg_dump --schema-only, mysqldump --no-data, …), o
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help=f"Read columns and key from this file: {DDL}",
 )
-@click.option(
-    "--dialect", type=click.Choice(DIALECTS), help="The database that wrote the DDL, if the feed does not say."
-)
-@click.option("--format", "form", metavar="FORMAT", help="The format of the feed, if it is not declared yet.")
-@click.option(
-    "--setting",
-    "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A setting of the feed, if it is not declared yet, for example dialect=mysql.",
-)
+@DIALECT
+@FORMAT
+@SETTING
 @click.option(
     "--source-table",
     metavar="NAME",
@@ -216,17 +219,9 @@ def add_table_command(
 @click.option(
     "--ddl", type=click.Path(exists=True, dir_okay=False, path_type=Path), help=f"Read tables from this file: {DDL}"
 )
-@click.option(
-    "--dialect", type=click.Choice(DIALECTS), help="The database that wrote the DDL, if the feed does not say."
-)
-@click.option("--format", "form", metavar="FORMAT", help="The format of the feed, if it is not declared yet.")
-@click.option(
-    "--setting",
-    "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A setting of the feed, if it is not declared yet.",
-)
+@DIALECT
+@FORMAT
+@SETTING
 def add_tables_command(feed, ddl, dialect, form, settings):
     """Write the models of all tables in a DDL file.
 

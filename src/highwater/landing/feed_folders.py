@@ -109,19 +109,19 @@ def require_landing_folder(feeds: Iterable[Feed]) -> None:
 
     Raises: UsageError naming the folder; an empty one is no error, a missing one is a disk that is not there or a typo.
     """
-    for feed in feeds:
-        if FORMATS[feed.format].is_delivered and feed.role != "export" and is_missing(feed.root):
+    roots = {feed.root for feed in feeds if FORMATS[feed.format].is_delivered and feed.role != "export"}
+    for root in sorted(roots):
+        if is_missing(root):
             raise UsageError(
-                f"the landing folder {printable(masked(feed.root))} is not there, so nothing can land. "
-                f"{'Does its bucket exist' if '://' in feed.root else 'Is its disk mounted'}? HIGHWATER_LANDING says "
-                "where feeds are delivered."
+                f"the landing folder {printable(masked(root))} is not there, so nothing can land. "
+                f"{'Does its bucket exist' if '://' in root else 'Is its disk mounted'}? HIGHWATER_LANDING says where "
+                "feeds are delivered."
             )
 
 
 def is_gone(feed: Feed) -> bool:
-    """Return whether the folder of a feed is not there; before the first delivery none is."""
-    folder = feed.root if "://" in feed.root else f"{feed.root}/{feed.name}"
-    return FORMATS[feed.format].is_delivered and is_missing(folder)
+    """Return whether the folder of a feed is not there; before the first delivery none is. A URI has no folders."""
+    return FORMATS[feed.format].is_delivered and "://" not in feed.root and is_missing(f"{feed.root}/{feed.name}")
 
 
 def _table_of_file(name: str, feed: Feed) -> str | None:

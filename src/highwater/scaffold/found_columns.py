@@ -199,17 +199,12 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], s
     return FoundColumns(named_columns(parts), key), doubts, str(observed)
 
 
-def observed_type(feed: Feed, table: str, field: str) -> tuple[str, str | None]:
-    """Return the type and unit of a field, as the schema of the newest files tells it, else the values of its records.
+def type_in(observed: Observed, feed: Feed, field: str) -> tuple[str, str | None]:
+    """Return the type and unit of a field, as the schema of some files tells it, else the values of their records.
 
     Arguments:
-        feed: declared. table: what its folder, its files or its records call it. field: as the records have it.
+        observed: see observed_of. feed: declared. field: as the records have it.
     """
-    return type_in(observed_of(feed, table), feed, field)
-
-
-def type_in(observed: Observed, feed: Feed, field: str) -> tuple[str, str | None]:
-    """Return the type and unit of a field, as some files tell it; see observed_type."""
     if field in observed.types:
         return observed.types[field]
     values = observed.values.get(field)

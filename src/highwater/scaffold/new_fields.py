@@ -14,7 +14,7 @@ from highwater.catalog.feeds import FAST_LOADER, declared_feeds
 from highwater.catalog.yaml_files import yaml_below
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import printable
-from highwater.scaffold.found_columns import observed_of, observed_type, type_in
+from highwater.scaffold.found_columns import observed_of, type_in
 from highwater.spark import dbt, untold
 
 
@@ -60,18 +60,23 @@ def types_of_fields() -> Callable[[dict], str | None]:
     It is given a row of has_declared_fields, see dbt.failing_rows, and returns None where the files of its table cannot
     be looked at. These are read once, if at all.
     """
-    feeds = cache(declared_feeds)
-    observed = cache(lambda feed, table: observed_of(feeds()[feed], feeds()[feed].source_table(table)))
+    told = _observed_types()
 
     def type_of(row: dict) -> str | None:
         try:
-            found = observed(row["feed"], row["table"])
+            data_type, unit = told(row["feed"], row["table"], row["field"])
         except (UsageError, OSError):  # said where they are landed
             return None
-        data_type, unit = type_in(found, feeds()[row["feed"]], row["field"])
         return f"{data_type}[{unit}]" if unit else data_type
 
     return type_of
+
+
+def _observed_types() -> Callable[[str, str, str], tuple[str, str | None]]:
+    """Return what tells type and unit of a field, given its feed and table; the files of a table are read once."""
+    feeds = cache(declared_feeds)
+    observed = cache(lambda feed, table: observed_of(feeds()[feed], feeds()[feed].source_table(table)))
+    return lambda feed, table, field: type_in(observed(feed, table), feeds()[feed], field)
 
 
 NAME = "test_name:has_declared_fields"
@@ -84,7 +89,7 @@ def _of_declared_fields(test: dict):
 def _tests_that_add() -> dict:
     """Return the staging models whose new fields become columns, each with what tells the type of one."""
     feeds = {name: feed for name, feed in declared_feeds().items() if feed.settings.get("new_fields") == "add"}
-    selected = {}
+    selected, told = {}, _observed_types()
     for path in yaml_below(Path("models")):
         text = path.read_text()
         may_ask = "new_fields" in text or (feeds and "has_declared_fields" in text)
@@ -94,7 +99,5 @@ def _tests_that_add() -> dict:
                 if (settings.get("config") or {}).get("meta", {}).get("new_fields") == "add":
                     selected[model["name"]] = lambda *_: ("string", None)
                 elif feed := feeds.get((settings.get("arguments") or {}).get("feed")):
-                    selected[model["name"]] = lambda table, field, feed=feed: observed_type(
-                        feed, feed.source_table(table), field
-                    )
+                    selected[model["name"]] = lambda table, field, feed=feed: told(feed.name, table, field)
     return selected

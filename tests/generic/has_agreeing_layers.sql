@@ -6,15 +6,20 @@
 {%- set facts = highwater.facts_of_table(entity) if execute and not var('audit', false) else {} -%}
 {%- set is_partial = highwater.entity_setting(entity, 'partial_images', false) -%}
 {%- set since = facts.merged_since | default(none) -%}
-{#- a base that a build has not written is as the last one left it, which looked at it -#}
-{%- set is_base_as_it_was = since is none and facts and env_var('HIGHWATER_FACTS_' ~ entity, '') != '' -%}
 {#- truncates are no rows of a key; where all rows are looked at, one without a sequence is, whatever it is -#}
-{%- set newer = "change_type <> 'truncate' and log_batch > " ~ since ~ ' and log_batch <= ' ~ facts.log_batch -%}
+{%- set of_keys = "change_type <> 'truncate' and log_batch > " -%}
+{%- set newer = of_keys ~ since ~ ' and log_batch <= ' ~ facts.log_batch -%}
 {%- set every = "change_type <> 'truncate' or change_sequence_number is null" -%}
-{%- set pending = "change_type <> 'truncate' and log_batch > (select coalesce(max(base.log_batch), 0) from "
-    ~ model ~ ' as base)' -%}
-{#- what is above everything that was there was not compared with it, and is no older -#}
-{%- set arrived = "change_type <> 'truncate' and log_batch > " ~ facts.since if facts.compared else 'false' %}
+{%- set pending = of_keys ~ '(select coalesce(max(base.log_batch), 0) from ' ~ model ~ ' as base)' -%}
+{%- set arrived = of_keys ~ facts.since -%}
+{%- set names = '`' ~ key | join('`, `') ~ '`' -%}
+{%- set of_arrived = '(' ~ names ~ ') in (select ' ~ names ~ ' from ' ~ log
+    ~ " where verdict = 'applied' and " ~ arrived ~ ')' -%}
+{#- a base that a build has not written is as the last one left it; only what came out of order may be older -#}
+{%- set looks_at = 'written' if since is not none else 'every' if not facts.is_handed_over
+    else 'arrived' if facts.compared else 'none' -%}
+{%- set in_base = {'written': newer, 'every': every, 'arrived': of_arrived, 'none': 'false'}[looks_at] -%}
+{%- set in_log = {'written': newer, 'every': pending, 'arrived': arrived, 'none': 'false'}[looks_at] %}
 
 with
 
@@ -25,17 +30,7 @@ rows_of_layers as (
         change_sequence_number,
         true as is_base
     from {{ model }}
-    {%- if is_base_as_it_was and not facts.compared %}
-    where false
-    {%- elif is_base_as_it_was %}
-    where (`{{ key | join('`, `') }}`) in (
-        select `{{ key | join('`, `') }}`
-        from {{ log }}
-        where verdict = 'applied' and {{ arrived }}
-    )
-    {%- else %}
-    where {{ newer if since is not none else every }}
-    {%- endif %}
+    where {{ in_base }}
 
     union all
 
@@ -46,7 +41,7 @@ rows_of_layers as (
     from {{ log }}
     where
         verdict = 'applied'
-        and {{ newer if since is not none else arrived if is_base_as_it_was else pending }}
+        and {{ in_log }}
 
 ),
 

@@ -667,6 +667,9 @@ def test_no_damage_changes_a_value_in_silence(name, monkeypatch):
         for _ in range(chance.randrange(1, 6)):
             at, byte = chance.randrange(len(content)), chance.choice(b'"\\\n\r,|\x01N\xff\xc3x')
             content[at : at + chance.randrange(3)] = bytes([byte][: chance.randrange(2)])
+        head = bytes(content[: compression.HEAD_BYTES])
+        if compression.is_packed(head) or compression.looks_foreign(head):
+            continue  # bytes of zero and one may say so by chance; then the whole file is refused, aloud
         found = records(bytes(content), "tungsten-csv", dialect=dialect)
         for row in found:
             if row["problem"] is None:

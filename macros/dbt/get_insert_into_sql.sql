@@ -11,6 +11,15 @@
     {%- else %}
     select {{ columns }} from {{ source_relation }}
     {%- endif %}
+    {%- set numbered = highwater.handed_on().get('numbered') -%}
+    {%- if numbered %}
+    -- what another build has written by the same number, before or while this is written, is not written again
+    where if(
+        exists (select 1 from {{ target_relation }} where {{ numbered.column }} >= {{ numbered.number }}),
+        raise_error('{{ target_relation.identifier }}: another build has written {{ numbered.column }} {{ numbered.number }} meanwhile'),
+        true
+    )
+    {%- endif %}
 {% endmacro %}
 
 {%- macro _columns_to_fill(target) -%}

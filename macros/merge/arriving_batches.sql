@@ -60,6 +60,7 @@
         {%- endfor -%}
         {%- do highwater.hand_over('appends', {'entity': entity, 'log_batch': arriving.log_batch, 'behind': watermarks}) -%}
     {%- endif -%}
+    {%- do highwater.handed_on().update({'numbered': {'column': 'log_batch', 'number': arriving.log_batch}}) -%}
     {%- if is_incremental() -%}
         {%- do facts.update({'arrived': highwater._facts_when_written(arriving, facts)}) -%}
     {%- elif arriving.rows > 0 and arriving.log_batch == 1 and highwater.entity_key(entity) and not rebuilt -%}

@@ -9,6 +9,7 @@
         cast(null as timestamp) as landed_at
     where false
     {%- else -%}
+    {%- do highwater.handed_on().update({'numbered': {'column': 'publication', 'number': state.publication}}) -%}
     select
         {{ state.publication }}L as publication,
         map(

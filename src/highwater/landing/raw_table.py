@@ -1,5 +1,6 @@
 """The table `raw.<feed>`: its entries of records and files, its batches, and what it knows of files."""
 
+import uuid
 from datetime import datetime, timedelta, timezone
 
 import pyarrow
@@ -8,6 +9,9 @@ from highwater.catalog.feeds import Feed
 from highwater.formats import records
 from highwater.landing.landings import newest_landing, note_landing
 from highwater.landing.listing import DeliveredFile, digest_if_readable
+from highwater.runtime.errors import CheckError
+from highwater.runtime.faults import everything_said
+from highwater.spark.lake_tables import is_committed, newest_version
 
 RAW_TABLE = """
     create table if not exists {table} (
@@ -91,18 +95,50 @@ def batch_after(last: int, landed: int) -> tuple[int, datetime]:
 
 
 def append(frame, feed: Feed, number: int, at: datetime) -> None:
-    """Add entries to the raw table of a feed as one batch, by one commit.
+    """Add entries to the raw table of a feed as one batch, by one commit, once.
+
+    Delta refuses a batch by a number that somebody else commits meanwhile, and skips, in silence, one whose number
+    was there before; so what was committed is looked for.
 
     Arguments:
-        frame: entries, in the columns of ENTRIES. number, at: of the batch, see next_batch.
+        frame: entries, in the columns of ENTRIES or of the table. number, at: of the batch, see next_batch.
+    Raises: CheckError when another command has landed a batch by this number: nothing of this one is there.
     """
     from pyspark.sql import functions as f
 
+    spark, mark, writer = frame.sparkSession, uuid.uuid4().hex, f"highwater-{feed.name}"
     frame = frame.withColumn("landing_batch", f.lit(number).cast("bigint"))
     frame = frame.withColumn("landed_at", f.timestamp_micros(f.lit(micros(at)).cast("bigint")))
-    columns = frame.sparkSession.table(feed.raw_table).columns
-    frame.select(*columns).write.format("delta").mode("append").saveAsTable(feed.raw_table)
+    columns, before = spark.table(feed.raw_table).columns, newest_version("raw", feed.name)
+    options = {"txnAppId": writer, "txnVersion": number, "userMetadata": mark}
+    try:
+        frame.select(*columns).write.format("delta").mode("append").options(**options).saveAsTable(feed.raw_table)
+    except Exception as error:
+        if "DELTA_CONCURRENT_TRANSACTION" not in everything_said(error):
+            raise
+        raise _has_landed(feed, number) from None
+    if not is_committed("raw", feed.name, before, mark):
+        _note_number(spark, feed, writer, number, at)
+        raise _has_landed(feed, number)
     note_landing(feed, (number, micros(at)))
+
+
+def _has_landed(feed: Feed, number: int) -> CheckError:
+    return CheckError(
+        f"{feed.name}: another command has landed batch {number} meanwhile, and nothing of this one. Run it again: "
+        "what is still new lands then."
+    )
+
+
+def _note_number(spark, feed: Feed, writer: str, number: int, at: datetime) -> None:
+    """Note the number that Delta knows of a batch, where the table has lost it: the next one is above it."""
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
+        spark._jsparkSession, spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(feed.raw_table)
+    )
+    known = log.unsafeVolatileSnapshot().transactions().get(writer)
+    (in_raw,) = spark.sql(f"select max(landing_batch) from {feed.raw_table} where entry <> 'record'").first()
+    if known.isDefined() and known.get() > (in_raw or 0):
+        note_landing(feed, (max(known.get(), number), micros(at)))
 
 
 def create_raw_table(spark, feed: Feed) -> None:

@@ -34,6 +34,19 @@ def newest_commits(schema: str) -> dict[str, str]:
     return {folder.name: mark for folder in folders if (mark := _mark_of(newest_commit_in(folder)))}
 
 
+def newest_version(schema: str, table: str) -> int:
+    """Return the version of a table of the lake's folder; -1: it has no commit."""
+    commit = newest_commit_in(lake() / "tables" / f"{schema}.db" / table)
+    return int(commit.stem) if commit else -1
+
+
+def is_committed(schema: str, table: str, version: int, mark: str) -> bool:
+    """Return whether one of the commits behind a version of a table has a mark as its user's metadata."""
+    log = lake() / "tables" / f"{schema}.db" / table / "_delta_log"
+    commits = range(newest_version(schema, table), version, -1)
+    return any(mark.encode() in (log / f"{number:020}.json").read_bytes() for number in commits)
+
+
 def _mark_of(commit: Path | None) -> str | None:
     if commit is None:
         return None

@@ -2,7 +2,7 @@
 
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import declared_feeds, sql_text
-from highwater.landing.raw_table import next_batch
+from highwater.landing.raw_table import append, next_batch
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import dbt
 from highwater.upkeep.losses import losses, refuse_losses
@@ -36,8 +36,7 @@ REPAIRED = """
 
 REPLAYED = """
     select
-        'record' as entry, original.source_table, original.source_file, original.source_line,
-        cast({number} as bigint) as landing_batch, timestamp_micros({micros}) as landed_at, original.problem,
+        'record' as entry, original.source_table, original.source_file, original.source_line, original.problem,
         original.record, original.fields, cast(null as bigint) as file_records, cast(null as bigint) as file_size,
         cast(null as timestamp) as file_modified_at, cast(null as string) as file_hash,
         cast(null as string) as source_position
@@ -51,10 +50,9 @@ REPLAYED = """
     where original.arrival = 1
     union all
     select
-        'replayed', {table}, cast(null as string), cast(null as int), cast({number} as bigint),
-        timestamp_micros({micros}), cast(null as string), cast(null as binary), cast(null as map<string, string>),
-        cast({records} as bigint), cast(null as bigint), cast(null as timestamp), cast(null as string),
-        cast(null as string)
+        'replayed', {table}, cast(null as string), cast(null as int), cast(null as string), cast(null as binary),
+        cast(null as map<string, string>), cast({records} as bigint), cast(null as bigint), cast(null as timestamp),
+        cast(null as string), cast(null as string)
 """
 
 
@@ -98,10 +96,8 @@ def _replay_feed(spark, entity: str, feed_name: str, table: str) -> str:
         return f"{feed_name}: no rejected record of {entity} is accepted now."
     replayed.createOrReplaceTempView("replayed")
     number, at = next_batch(spark, feed)
-    micros = f"{int(at.timestamp())}{at.microsecond:06}"
-    statement = REPLAYED.format(
-        number=number, micros=micros, raw_table=feed.raw_table, table=sql_text(table), records=records
+    append(
+        spark.sql(REPLAYED.format(raw_table=feed.raw_table, table=sql_text(table), records=records)), feed, number, at
     )
-    spark.sql(statement).write.format("delta").mode("append").saveAsTable(feed.raw_table)
     noun, verb = ("record", "arrives") if records == 1 else ("records", "arrive")
     return f"{feed_name}: {records:,} {noun} of {entity} {verb} again as batch {number}. Now run: highwater build"

@@ -2,12 +2,18 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup build test long soak bench wheel lint docs clean
 BIN := .venv/bin
+LOGSTORE := java/logstore/highwater-logstore.jar
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 setup: .venv/ready  ## environment, jars, dbt packages (once)
 	@$(BIN)/python -m highwater.spark.jars
+	@if command -v javac >/dev/null; then $(MAKE) --no-print-directory $(LOGSTORE); \
+	else echo "there is no javac of a JDK: going on without the log store of lakes on S3."; fi
+
+$(LOGSTORE): scripts/logstore.py $(shell find java -name '*.java')
+	@$(BIN)/python scripts/logstore.py $@
 
 build: setup  ## land the examples, build and test every model, say what is where
 	@$(BIN)/highwater build
@@ -32,6 +38,7 @@ bench: setup  ## landing and staging against Spark's own readers, merging agains
 	@$(BIN)/python scripts/bench/reconcile.py
 
 wheel: setup  ## dist/highwater-VERSION-py3-none-any.whl: the command, with its dbt package
+	@$(MAKE) --no-print-directory $(LOGSTORE)
 	@rm -rf build dist
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 	@ls dist/*.whl

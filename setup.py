@@ -1,4 +1,4 @@
-"""What the wheel has beside Python: the dbt package, which the repository has at its top."""
+"""What the wheel has beside Python: the dbt package, which the repository has at its top, and what Java needs."""
 
 import shutil
 from pathlib import Path
@@ -10,6 +10,7 @@ from setuptools.command.build_py import build_py
 BROUGHT = [
     "dbt_project.yml",
     "conf",
+    "java/logstore/highwater-logstore.jar",  # by `make wheel`
     "macros",
     "models/docs.md",
     "models/operations",

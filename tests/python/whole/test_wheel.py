@@ -16,9 +16,11 @@ pytestmark = pytest.mark.long
 
 OF_THE_WHEEL = ["pyproject.toml", "setup.py", "README.md", "LICENSE", "dbt_project.yml"]
 OF_THE_WHEEL += ["conf", "macros", "models", "profiles", "src/highwater", "tests/generic"]
+OF_THE_WHEEL += ["java"]
 # Files that stand elsewhere in the wheel than in the repository; what the repository's tests say of every format
 # holds of the wheel if it has the same files.
 PACKAGED = ["dbt_project.yml", "conf", "macros", "models/docs.md", "models/operations", "profiles", "tests/generic"]
+PACKAGED += ["java/logstore/highwater-logstore.jar"]
 # one whose files are read by Spark, and one whose records are read by Python: their tables and their exports
 TABLES = {
     "datastream_user1.customers": "exports_user1",

@@ -12,7 +12,7 @@ FOLDER = Path(".spark")
 # Java keeps classes only while every folder on its class path is empty; Spark puts its configuration there.
 NO_CONFIGURATION = FOLDER / "conf"
 # what of a configuration can be given to Java in another way
-GIVEN_OTHERWISE = {"spark-defaults.conf", "log4j2.properties", "jars.sha256", "resolver.xml"}
+GIVEN_OTHERWISE = {"spark-defaults.conf", "log4j2.properties", "jars.sha256", "jars-s3a.sha256", "resolver.xml"}
 # Java writes the first bytes of an archive last
 BYTES_OF_HEADER = 4
 SECONDS_OF_WRITING = 600

@@ -1,6 +1,7 @@
 """Delta's log on S3: of writers that want one version, one has it, and each knows whether it is the one."""
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,7 +12,9 @@ from pathlib import Path
 import pyspark
 import pytest
 import s3
-from highwater.spark.jars import JARS_S3A
+from highwater.runtime.errors import UsageError
+from highwater.spark import jars as of_spark
+from highwater.spark.jars import JARS_S3A, LOG_STORE, fetch_for_s3a
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 from repository import PROJECT
@@ -118,6 +121,36 @@ def lost_versions(server, gateways, store: str) -> int:
 def test_no_version_is_won_by_two_writers(server, processes):
     assert lost_versions(server, processes, OURS) == 0
     assert lost_versions(server, processes, DELTAS) > 0, "the race is none"
+
+
+@pytest.fixture
+def project(jars, tmp_path, monkeypatch):
+    """Enter a project that has the jars of S3, and no network."""
+    (tmp_path / "dbt_project.yml").write_text("name: highwater\n")
+    for name in ("conf", LOG_STORE.parent, JARS_S3A):
+        shutil.copytree(PROJECT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(of_spark, "_fetched", lambda what, *_: pytest.fail(f"{what} are fetched"))
+
+
+def test_jars_of_s3_are_fetched_once(project):
+    fetch_for_s3a()
+    (JARS_S3A / LOG_STORE.name).write_bytes(b"of another version")
+    fetch_for_s3a()
+    assert (JARS_S3A / LOG_STORE.name).read_bytes() == LOG_STORE.read_bytes()
+
+
+def test_an_altered_jar_of_s3_is_fetched_again(project):
+    (jar,) = JARS_S3A.glob("*awssdk_s3-2*")
+    jar.write_bytes(jar.read_bytes() + b"x")
+    with pytest.raises(pytest.fail.Exception, match="the jars of S3"):
+        fetch_for_s3a()
+
+
+def test_without_a_log_store_nothing_is_fetched(project):
+    LOG_STORE.unlink()
+    with pytest.raises(UsageError, match="make setup"):
+        fetch_for_s3a()
 
 
 @contextmanager

@@ -22,7 +22,18 @@ def in_metastore(jvm, url: str):
         jvm: the Java that has Derby. url: of the metastore, as JDBC has it.
     Yields: the connection.
     """
-    connection = jvm.java.sql.DriverManager.getConnection(url)
+    with in_transaction(jvm.java.sql.DriverManager.getConnection(url)) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def in_transaction(connection):
+    """Let what is done meanwhile be one transaction, which is undone when it fails; the connection is closed.
+
+    Arguments:
+        connection: of JDBC.
+    Yields: the connection.
+    """
     try:
         connection.setAutoCommit(False)
         yield connection

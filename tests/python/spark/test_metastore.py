@@ -2,14 +2,11 @@
 
 import socket
 import threading
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from cluster import METASTORE, metastore_settings
+from cluster import METASTORE, command_lines, database_server, metastore_settings
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import metastore
-from postgres import Postgres
 from servers import PASSWORD
 
 pytestmark = pytest.mark.long
@@ -18,12 +15,8 @@ IN_IT = f"\\c {METASTORE}\n"
 
 @pytest.fixture(scope="module")
 def server():
-    with TemporaryDirectory(prefix="highwater-metastore-") as folder:
-        server = Postgres(Path(folder) / "data")
-        try:
-            yield server
-        finally:
-            server.stop()
+    with database_server() as server:
+        yield server
 
 
 @pytest.fixture
@@ -32,17 +25,6 @@ def settings(server):
     server.sql(f"drop database if exists {METASTORE}")
     server.sql(f"create database {METASTORE}")
     return metastore_settings(server)
-
-
-def command_lines() -> list[str]:
-    """The command lines of all processes, as `ps` shows them."""
-    lines = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            lines.append(process.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-        except OSError:  # it has ended
-            continue
-    return lines
 
 
 def test_the_schema_is_made_once_and_the_password_is_on_no_command_line(server, settings):

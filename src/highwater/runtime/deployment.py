@@ -1,0 +1,116 @@
+"""Which deployment a command works in: the output of the dbt profile that `HIGHWATER_TARGET` names, and what it says.
+
+`embedded` keeps the metastore in the lake's folder and admits one process; every other one has a metastore that many
+processes share, and its lake may be at a URI.
+"""
+
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from jinja2 import Environment
+
+from highwater.runtime.errors import UsageError
+from highwater.runtime.package import profile_name, project_settings, require_schemas
+
+EMBEDDED = "embedded"
+METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
+WAREHOUSE = "spark.sql.warehouse.dir"
+# also dbfs:/…, which is no folder here; a letter alone is a drive
+IS_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+def take_target(arguments: list[str]) -> None:
+    """Let what is typed for dbt (`--target`, `-t`) choose the deployment of everything that this command does."""
+    for at, word in enumerate(arguments):
+        name, equals, value = word.partition("=")
+        if name in ("--target", "-t") and (equals or at + 1 < len(arguments)):
+            os.environ["HIGHWATER_TARGET"] = value if equals else arguments[at + 1]
+
+
+def profiles() -> Path:
+    """Return the file of dbt's profiles."""
+    return Path(os.environ.get("DBT_PROFILES_DIR", "profiles")) / "profiles.yml"
+
+
+def target_name() -> str:
+    """Return the name of the chosen output of the profile."""
+    return _chosen()[0]
+
+
+def settings() -> dict[str, str]:
+    """Return the Spark settings of the deployment; one that goes through a server has a session by `cluster` beside it.
+
+    Raises: UsageError when the profile lacks the output, or a setting an environment variable.
+    """
+    return dict(_chosen()[1])
+
+
+def is_embedded() -> bool:
+    """Return whether the lake is one of this machine that one process has at a time, metastore and all."""
+    return not profiles().exists() or _chosen()[2]
+
+
+def place() -> str:
+    """Return where the lake is, the folder above the warehouse: one of this machine, or a URI."""
+    if is_embedded():
+        return os.environ.get("HIGHWATER_LAKE", ".lake")
+    warehouse = settings().get(WAREHOUSE, "").rstrip("/")
+    above, _, name = warehouse.rpartition("/")
+    if name != "tables" or not above:
+        raise UsageError(
+            f"{profiles()}: {WAREHOUSE} of {target_name()} is {warehouse!r}; it is a folder `tables`, and the lake is "
+            "what is above it, for example s3a://bucket/lake/tables."
+        )
+    return above.removeprefix("file://")
+
+
+def is_here() -> bool:
+    """Return whether the lake is in a folder of this machine."""
+    return not IS_URI.match(place())
+
+
+def _chosen() -> tuple[str, tuple, bool]:
+    path = profiles().resolve()
+    environment = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("HIGHWATER_")))
+    return _read(path, path.stat().st_mtime_ns, Path.cwd(), environment)
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, _written_at: int, _project: Path, environment: tuple) -> tuple[str, tuple, bool]:
+    jinja = Environment()
+    jinja.globals["env_var"] = _env_var
+    profile = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(profile_name())
+    if profile is None:
+        raise UsageError(f"{path} has no profile {profile_name()!r}, which dbt_project.yml asks for.")
+    outputs = profile["outputs"]
+    name = dict(environment).get("HIGHWATER_TARGET") or jinja.from_string(str(profile["target"])).render()
+    if name not in outputs:
+        raise UsageError(
+            f"{path}: {profile_name()} has no output {name!r}, and HIGHWATER_TARGET names one of: {', '.join(outputs)}."
+        )
+    with_session = name if outputs[name].get("method") == "session" else "cluster"
+    if with_session not in outputs:
+        raise UsageError(
+            f"{path}: {name} goes through a server, and what lands and is read needs an output `cluster` beside it."
+        )
+    output = outputs[with_session]
+    require_schemas(project_settings(), outputs[name].get("schema"), path)
+    given = output.get("server_side_parameters") or {}
+    rendered = {setting: _rendered(jinja, path, with_session, setting, value) for setting, value in given.items()}
+    return name, tuple(rendered.items()), rendered.get(METASTORE, "").startswith("jdbc:derby:")
+
+
+def _rendered(jinja: Environment, path: Path, output: str, setting: str, value) -> str:
+    try:
+        return jinja.from_string(str(value)).render()
+    except KeyError as error:
+        raise UsageError(
+            f"{path}: {setting} of {output} needs the environment variable {error.args[0]}, which is not set."
+        ) from None
+
+
+def _env_var(name: str, default: str | None = None) -> str:
+    return os.environ[name] if default is None else os.environ.get(name, default)

@@ -27,7 +27,7 @@ VERSION = (2, 3, 0)
 SECONDS_TO_CONNECT = 10
 SECONDS_OF_AN_ANSWER = 30
 SECONDS_TO_MAKE = 300
-# what bounds the wait for a server, as its driver names it; MariaDB's counts milliseconds
+# what bounds the wait for a server, in seconds, as the driver of its kind names it
 LIMITS = {
     "postgresql": {
         "loginTimeout": SECONDS_TO_CONNECT,
@@ -93,9 +93,9 @@ def state(settings: dict[str, str], jvm=None) -> State:
 
 
 def make_schema(settings: dict[str, str]) -> None:
-    """Make the schema of Hive in an empty database; what a killed attempt has left is completed.
+    """Make the schema of Hive in an empty database; a killed attempt is completed, a whole one stays as it is.
 
-    The row that tells the schema's version is written last: with it Hive needs no `hive.metastore.schema.verification`.
+    The row that tells the schema's version is written last; with it Hive's own verification of the schema may stay on.
 
     Arguments:
         settings: see `state`.

@@ -4,11 +4,11 @@ An account is what the ledger has counted of all tables: `read`, which is the su
 many of these a replay has read once more; and `unassigned`, where that list has been built.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 
 from highwater.runtime.printable import counted
-from highwater.runtime.project import lake, read_state, utc_now, write_whole
+from highwater.runtime.project import utc_now
+from highwater.runtime.state import read_state, write_state
 
 VERDICTS = ["applied", "superseded", "duplicate", "rejected"]
 COUNTED = ["read", *VERDICTS, "replayed"]
@@ -28,7 +28,7 @@ def account_of(tables: Iterable[Mapping[str, int]], unassigned: int | None) -> d
 
 def remembered() -> dict:
     """Return `at`, `account` and `tables` of the last build that came to its end; {}: none has."""
-    found = read_state(lake() / "account.json")
+    found = read_state("account.json")
     kinds = {"account": dict, "at": str, "tables": list}
     return found if all(isinstance(found.get(name), kind) for name, kind in kinds.items()) else {}
 
@@ -36,14 +36,14 @@ def remembered() -> dict:
 def remember(account: Mapping[str, int], tables: Iterable[str]) -> None:
     """Record the account of a build that came to its end, {} where it is not whole, and of which tables it is."""
     record = {"at": utc_now(), "tables": sorted(tables), "account": account}
-    write_whole(lake() / "account.json", json.dumps(record))
+    write_state("account.json", record)
 
 
 def rename(entity: str, new: str) -> None:
     """Let the account of the last build be of a table under its new name."""
     if entity in (found := remembered()).get("tables", []):
         tables = sorted(new if table == entity else table for table in found["tables"])
-        write_whole(lake() / "account.json", json.dumps(found | {"tables": tables}))
+        write_state("account.json", found | {"tables": tables})
 
 
 def in_words(account: Mapping[str, int]) -> str:

@@ -16,10 +16,10 @@ from highwater.landing.deliveries import all_empty
 from highwater.landing.feed_folders import require_landing_folder
 from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import printable_text
-from highwater.runtime.project import lease
 from highwater.scaffold.new_fields import add_new_fields, types_of_fields
 from highwater.spark import dbt, progress, untold
 from highwater.spark.lake_tables import newest_commits
+from highwater.spark.lease import lease
 from highwater.spark.spark import session
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 
-from highwater.runtime.project import lake, read_state, write_whole
+from highwater.runtime.state import read_state, write_state
 from highwater.spark.lake_tables import newest_commits
 
 LAYERS = ("changes", "merged", "history")
@@ -60,12 +60,12 @@ def keep(answers: Mapping[str, Mapping], before: Mapping[str, str]) -> None:
             known[entity] = {"commits": _commits_of(commits, entity), "facts": kept}
     there = {name.removesuffix("_changes") for name in commits}
     tables = {name: known[name] for name in known if name in there}
-    write_whole(lake() / "facts.json", json.dumps({"by": version("highwater"), "tables": tables}))
+    write_state("facts.json", {"by": version("highwater"), "tables": tables})
 
 
 def _known() -> dict[str, dict]:
     """Return the commits and the facts of each table; those of another version of highwater say something else."""
-    found = read_state(lake() / "facts.json")
+    found = read_state("facts.json")
     tables = found.get("tables") if found.get("by") == version("highwater") else None
     return tables if isinstance(tables, dict) else {}
 

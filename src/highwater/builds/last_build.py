@@ -15,11 +15,13 @@ from highwater.catalog.feeds import Feed
 from highwater.catalog.pending import pending_changes
 from highwater.catalog.tables import LISTS, Trouble, by_itself, named, of_each, tables_in
 from highwater.landing.landings import Landing
+from highwater.runtime.deployment import place
 from highwater.runtime.package import is_the_project, package
 from highwater.runtime.printable import counted as number_of
-from highwater.runtime.project import lake, read_state, utc_now, write_whole
+from highwater.runtime.project import utc_now
+from highwater.runtime.state import forget_state, read_state, write_state
 from highwater.spark.dbt import source_selector
-from highwater.spark.lake_tables import folders_of_tables, newest_commit_in
+from highwater.spark.lake_tables import newest_versions
 
 NEWER = """
     select
@@ -92,7 +94,7 @@ def remembered() -> dict:
     All that the project makes is in the lake as of the record's `landings`, but for what it names as `left`; where it
     is not `is_whole`, builds of a selection alone have been recorded.
     """
-    record = LACKED | read_state(lake() / "last_build.json")
+    record = LACKED | read_state("last_build.json")
     return record if all(isinstance(record.get(name), kind) for name, kind in RECORDED.items()) else {}
 
 
@@ -113,7 +115,7 @@ def remember(
             failed a test, as dbt selects it. selections: by selection, the landings that a build of it came to.
             is_whole: whether everything else is built.
     """
-    values = (mark, utc_now(), summary, landings, _versions(), counts, sorted(left), selections or {}, is_whole)
+    values = (mark, utc_now(), summary, landings, newest_versions(), counts, sorted(left), selections or {}, is_whole)
     _write(dict(zip(RECORDED, values, strict=True)) | {"by": version("highwater")})
 
 
@@ -128,7 +130,7 @@ def take_again(record: dict, left: Iterable[str]) -> None:
 
 
 def _write(record: dict) -> None:
-    write_whole(lake() / "last_build.json", json.dumps(record))
+    write_state("last_build.json", record)
 
 
 def other_version(record: dict) -> str | None:
@@ -136,17 +138,17 @@ def other_version(record: dict) -> str | None:
     by, own = record.get("by"), version("highwater")
     if by in (None, own):
         return None
-    return f"the last build of the lake {lake()} was by highwater {by}, and this is {own}; everything is built once"
+    return f"the last build of the lake {place()} was by highwater {by}, and this is {own}; everything is built once"
 
 
 def has_all_tables(record: dict) -> bool:
     """Return whether every table that a build left is still there."""
-    return record["versions"].keys() <= _versions().keys()
+    return record["versions"].keys() <= newest_versions().keys()
 
 
 def has_same_layers(record: dict) -> bool:
     """Return whether every log and base is at the version that a build left it at."""
-    now = _versions()
+    now = newest_versions()
     layers = [f"lake.{entity}_{layer}" for entity, _ in logged_tables() for layer in ("changes", "merged")]
     return all(record["versions"].get(name) == now.get(name) for name in layers)
 
@@ -195,18 +197,13 @@ def with_operations(arguments: list[str]) -> list[str]:
     return [*split[:selects], *OPERATIONS, *split[selects:]] if selects else arguments
 
 
-def _versions() -> dict[str, int]:
-    """Return the newest version of each table of the lake, by its name, as its folder has it."""
-    return {name: int(newest_commit_in(folder).stem) for name, folder in folders_of_tables().items()}
-
-
 def gone_back(record: dict) -> str | None:
     """Return what to say of tables that are older than the last build left them; None: none is.
 
     Arguments:
         record: of that build.
     """
-    versions, now = record.get("versions", {}), _versions()
+    versions, now = record.get("versions", {}), newest_versions()
     older = [f"{name} from {was} to {now[name]}" for name, was in versions.items() if name in now and now[name] < was]
     if not older:
         return None
@@ -219,7 +216,7 @@ def gone_back(record: dict) -> str | None:
 
 def forget() -> None:
     """Remove the record: a build of everything is under way, or something else changed the tables."""
-    (lake() / "last_build.json").unlink(missing_ok=True)
+    forget_state("last_build.json")
 
 
 def what_the_first_does(tables: int) -> str | None:
@@ -228,7 +225,7 @@ def what_the_first_does(tables: int) -> str | None:
     Arguments:
         tables: how many are declared.
     """
-    if not tables or any(name.startswith("lake.") for name in folders_of_tables()):
+    if not tables or any(name.startswith("lake.") for name in newest_versions()):
         return None
     return (
         f"The first build of {number_of(tables, 'table')} takes minutes: Spark starts, delivered files land, and every "
@@ -349,7 +346,7 @@ def summary(
     latest = max(tables, key=lambda table: max((row.newest.timestamp() for row in ledger.get(table, [])), default=0))
     words = "\n".join(
         [
-            f"Tables in {lake()}:",
+            f"Tables in {place()}:",
             *lines,
             "",
             "Next:",
@@ -387,7 +384,7 @@ def _became(records: Mapping[str, int], listed: int | None) -> str:
 
 def _unchanged_counts(record: dict) -> dict[str, dict]:
     """Return what was counted of the entities whose tables are as a build left them."""
-    was, now = record["versions"], _versions()
+    was, now = record["versions"], newest_versions()
 
     def is_unchanged(table: str) -> bool:
         names = [f"lake.{table}_changes", f"lake.{table}_merged"]

@@ -1,6 +1,5 @@
 """By which declaration the tables of the lake were made, `<lake>/declared.json`, and what the project declares now."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -8,7 +7,7 @@ from highwater.catalog.columns import DECIMAL, stored_columns
 from highwater.catalog.entities import declaration_of, log_of, logged_tables, sources_of_logs
 from highwater.catalog.feeds import FORMATS, Feed, declared_feeds, numbers_of, plain_text
 from highwater.catalog.yaml_files import in_yaml
-from highwater.runtime.project import lake, read_state, write_whole
+from highwater.runtime.state import read_state, write_state
 
 
 def declared_shape(entity: str, sources: list[tuple[str, str]] | None = None) -> dict:
@@ -42,7 +41,7 @@ def as_spark_has_it(data_type: str) -> str:
 
 def remembered() -> dict[str, dict]:
     """Return by which declaration each table was made, as far as builds have written it down."""
-    found = read_state(lake() / "declared.json")
+    found = read_state("declared.json")
     return {entity: shape for entity, shape in found.items() if isinstance(shape, dict) and "columns" in shape}
 
 
@@ -50,14 +49,14 @@ def remember(shapes: dict[str, dict]) -> None:
     """Write down by which declaration tables were made; what is there of others stays."""
     was = remembered()
     if now := {entity: shape for entity, shape in shapes.items() if was.get(entity) != shape}:
-        write_whole(lake() / "declared.json", json.dumps(was | now))
+        write_state("declared.json", was | now)
 
 
 def forget(entities: Iterable[str]) -> None:
     """Take out what is written down of tables that are gone."""
     was, gone = remembered(), {*entities}
     if gone & was.keys():
-        write_whole(lake() / "declared.json", json.dumps({e: shape for e, shape in was.items() if e not in gone}))
+        write_state("declared.json", {e: shape for e, shape in was.items() if e not in gone})
 
 
 # what Delta widens in place; the digits before the point of those that become decimals

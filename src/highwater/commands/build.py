@@ -16,7 +16,7 @@ def land(feeds, skip):
     """Load new files of all feeds, or of FEEDS, into raw.<feed>. Every file lands exactly once."""
     from highwater.builds.landing_report import land_and_tell
     from highwater.landing import feed_folders, landing
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
 
     declared = feeds_named(feeds)

@@ -41,7 +41,7 @@ def extract(tables, enable, disable, method, key, export, throttle):
     from highwater.databases.database import POSTGRES, connection_settings
     from highwater.databases.live_export import export as take_export
     from highwater.databases.live_export import kinds_of
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
 
     if enable + disable + export > 1:
@@ -77,7 +77,7 @@ def patch(table, where, end):
     """Load rows of the lake into PostgreSQL, behind a view. Changes made to the view are extracted like any others."""
     from highwater.databases import patch as patching
     from highwater.databases.database import connection_settings
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
 
     if where and end:

@@ -13,8 +13,8 @@ from highwater.runtime.printable import printable
 
 def finish_renaming() -> tuple[str, str] | None:
     """Finish a renaming that was killed; return its old and new name."""
-    from highwater.runtime.project import lease
     from highwater.spark import dbt
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep import alter, renaming
 
@@ -56,8 +56,8 @@ def alter(table, action, values, dry_run, accept_loss, format, settings, source_
     feed that delivers records of the table from now on).
     """
     from highwater.builds import last_build
-    from highwater.runtime.project import lease
     from highwater.spark import dbt
+    from highwater.spark.lease import lease
     from highwater.spark.spark import reading_session, session
     from highwater.upkeep import alter as altering
     from highwater.upkeep import alterations
@@ -273,8 +273,9 @@ def remove_table_command(table, drop_data):
     """
     from highwater.catalog import as_built
     from highwater.catalog.tables import tables_in
-    from highwater.runtime.project import lease
+    from highwater.runtime.state import files
     from highwater.scaffold.remove_table import removal_of, remove
+    from highwater.spark.lease import lease
     from highwater.spark.spark import quoted, session
 
     removal = removal_of(table)
@@ -285,6 +286,8 @@ def remove_table_command(table, drop_data):
             for name in tables_in(spark, "lake") & set(removal.relations):
                 kind = "view" if kinds.get(name) == "VIEW" else "table"
                 spark.sql(f"drop {kind} lake.{quoted(name)}")
+                if kind == "table":  # one that was registered by `recover` leaves its files
+                    files().remove(f"tables/lake.db/{name}")
                 click.echo(f"dropped lake.{name}")
             as_built.forget(name.removesuffix("_changes") for name in removal.relations)
     for path in remove(removal):

@@ -12,9 +12,12 @@ class Command(click.Command):
     def parse_args(self, context, args):
         """Enter the project, then parse the arguments."""
         if self.name != "init" and not (context.resilient_parsing or self._is_asked_for_help(context, args)):
+            from highwater.runtime.deployment import take_target
             from highwater.runtime.package import link_package
             from highwater.runtime.project import enter_project
 
+            if self.name in ("build", "dbt"):
+                take_target(args)
             enter_project()
             link_package()
         return super().parse_args(context, args)

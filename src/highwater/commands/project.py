@@ -1,4 +1,4 @@
-"""Commands that set up a project: init, install."""
+"""Commands that set up a project: init, install, doctor."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from highwater.commands.group import commands
+from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import in_shell, printable
 
 
@@ -28,3 +29,17 @@ def install():
 
     resolve()
     click.echo("The jars of Spark and the macros of this version are there.")
+
+
+@commands.command()
+@click.option("--make-schema", is_flag=True, help="Make the schema of a shared metastore that has none.")
+def doctor(make_schema):
+    """Try the deployment that HIGHWATER_TARGET names: Java, jars, metastore, Spark, executors, lake, landing."""
+    from highwater.status.doctor import examine
+
+    wrong = []
+    for found in examine(make_schema):
+        click.echo(f"{'ok   ' if found.is_well else 'WRONG'}  {found.part:<10} {found.words}")
+        wrong += [] if found.is_well else [found.part]
+    if wrong:
+        raise CheckError(f"{', '.join(wrong)}: see above.")

@@ -19,7 +19,7 @@ from highwater.runtime.errors import CheckError
 def rebuild(table, origin, accept_loss):
     """Rebuild the base of TABLE, and swap it in with one commit."""
     from highwater.builds import last_build
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep.rebuild import rebuild as rebuild_table
     from highwater.upkeep.rebuild import rebuild_from_raw
@@ -39,11 +39,11 @@ def recover():
     Tables that the metastore has lost are registered from their folders in the lake; the next build creates the views.
     """
     from highwater.catalog.tables import gather_anew
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep import recover as recovering
 
-    with lease("highwater recover"):
+    with lease("highwater recover", recovering=True):
         aside = recovering.put_aside()
         for line in aside:
             click.echo(line)
@@ -72,7 +72,7 @@ def recover():
 @click.option("--read-at", metavar="TIME", help="When the load was read, in UTC, if its files do not say.")
 def resync(table, files, read_at):
     """Take a new full load of TABLE as the truth from then on. Keys missing from it are gone."""
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep.resync import parse_time
     from highwater.upkeep.resync import resync as resync_table
@@ -87,7 +87,7 @@ def resync(table, files, read_at):
 @click.argument("feed")
 def epoch(feed):
     """Declare an epoch where the positions of FEED fall. They fall while its clock moves on, as after a failover."""
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep.epoch import declare_epochs
 
@@ -110,7 +110,7 @@ def epoch(feed):
 @click.option("--retain-previous", is_flag=True, help="Keep a copy of the table as it was before.")
 def compact(table, threshold, method, stop_before_rewrite, retain_previous):
     """Write the pending changes of TABLE into its base. Queries see no difference."""
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep.compact import compact as compact_table
 
@@ -126,7 +126,7 @@ def vacuum(table):
     TABLE limits this to one table. It also combines small files, and deletes files that no version of the last week
     needs.
     """
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep.retention import vacuum as vacuum_tables
 
@@ -140,7 +140,7 @@ def vacuum(table):
 @click.option("--accept-loss", is_flag=True, help="Continue even if models reject records that the log has accepted.")
 def replay(table, accept_loss):
     """Replay rejected records of TABLE that are accepted now. Fix models or declarations first."""
-    from highwater.runtime.project import lease
+    from highwater.spark.lease import lease
     from highwater.spark.spark import session
     from highwater.upkeep.replay import replay as replay_table
 

@@ -34,7 +34,7 @@ from highwater.databases.captures import (
 from highwater.databases.database import Database
 from highwater.databases.extract import extract, gap, highest_position, landed_files
 from highwater.runtime.errors import UsageError
-from highwater.runtime.project import disabled_mark, set_mark
+from highwater.runtime.state import disabled_mark, forget_state, set_mark
 from highwater.scaffold.add_table import add_table
 
 # Triggers run in the order of their names: a change that another trigger makes in turn is recorded after its cause.
@@ -113,7 +113,7 @@ def enable(spark, name: str, method: str = "changelog", key: str | None = None) 
             call_after_changes(database, names.source, TRIGGER, names.function)
         record_capture(database, names, method, chosen, landed)
         database.commit()
-    disabled_mark(name).unlink(missing_ok=True)
+    forget_state(disabled_mark(name))
     captured = f"changes are captured in {names.changelog} from now on."
     if method == "row-version":
         captured = "rows are found by the transaction that wrote them; deletes are not seen."

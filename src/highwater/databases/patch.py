@@ -29,7 +29,7 @@ from highwater.databases.captures import (
 from highwater.databases.capturing import create_objects
 from highwater.databases.database import FORMS_OF_TEXT, Database, connection_settings, quoted, reason_of
 from highwater.runtime.errors import CheckError, UsageError
-from highwater.runtime.project import patch_mark, set_mark
+from highwater.runtime.state import forget_state, patch_mark, set_mark
 from highwater.scaffold.add_table import Column
 from highwater.spark.spark import quoted as quoted_in_spark
 
@@ -181,7 +181,7 @@ def patch(spark, name: str, where: str | None = None) -> list[str]:
             database.rollback()
             database.run(f"drop table {names.patch_rows}")
             database.commit()
-            patch_mark(name).unlink()
+            forget_state(patch_mark(name))
             raise
         fields = ", ".join(quoted(column.field) for column in columns)
         database.run(f"create view {names.patch} as select {fields} from {names.patch_rows}")
@@ -202,7 +202,7 @@ def end(spark, name: str) -> str:
     feed, names, _ = patchable(name)
     with Database(spark, feed.name) as database:
         if not is_patched(database, names):
-            patch_mark(name).unlink(missing_ok=True)
+            forget_state(patch_mark(name))
             raise UsageError(f"{name} is not being patched.")
         # nobody changes the rows until they are gone
         database.run(f"lock table {names.patch_rows} in share row exclusive mode")
@@ -217,7 +217,7 @@ def end(spark, name: str) -> str:
             # with its triggers
             database.run(f"drop function if exists {function}() cascade")
         database.commit()
-    patch_mark(name).unlink(missing_ok=True)
+    forget_state(patch_mark(name))
     return f"{name}: the patch has ended; {names.patch} is gone, and the rows in the lake stay as they are."
 
 

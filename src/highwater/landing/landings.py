@@ -5,12 +5,11 @@ power cut took) has forgotten landings that logs have classified; their numbers 
 """
 
 import json
-from pathlib import Path
 
 from highwater.catalog.entities import entities_of
 from highwater.catalog.feeds import Feed, sql_text
 from highwater.catalog.tables import of_each
-from highwater.runtime.project import lake, read_state, write_whole
+from highwater.runtime.state import read_state, write_state
 from highwater.spark.lake_tables import newest_commit
 
 LOGS_AT_ONCE = 8
@@ -22,8 +21,8 @@ NEWEST_IN_LOG = """
 Landing = tuple[int, int]
 
 
-def _note_of(feed: str) -> Path:
-    return lake() / "landings" / f"{feed}.json"
+def _note_of(feed: str) -> str:
+    return f"landings/{feed}.json"
 
 
 def noted_landing(feed: str) -> Landing:
@@ -113,8 +112,7 @@ def _write(feed: Feed, landing: Landing, logs: dict | None, nothing_new: dict | 
 
 
 def _write_note(feed: Feed, note: dict) -> None:
-    _note_of(feed.name).parent.mkdir(parents=True, exist_ok=True)
-    write_whole(_note_of(feed.name), json.dumps(note))
+    write_state(_note_of(feed.name), note)
 
 
 def newest_landing(spark, feed: Feed, in_raw: Landing) -> Landing:

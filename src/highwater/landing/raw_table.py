@@ -9,6 +9,7 @@ from highwater.catalog.feeds import Feed
 from highwater.formats import records
 from highwater.landing.landings import newest_landing, note_landing
 from highwater.landing.listing import DeliveredFile, digest_if_readable
+from highwater.runtime.deployment import is_embedded
 from highwater.runtime.errors import CheckError
 from highwater.runtime.faults import everything_said
 from highwater.spark.lake_tables import is_committed, newest_version
@@ -97,8 +98,8 @@ def batch_after(last: int, landed: int) -> tuple[int, datetime]:
 def append(frame, feed: Feed, number: int, at: datetime) -> None:
     """Add entries to the raw table of a feed as one batch, by one commit, once.
 
-    Delta refuses a batch by a number that somebody else commits meanwhile, and skips, in silence, one whose number
-    was there before; so what was committed is looked for.
+    Where others may land too, Delta refuses a batch by a number that somebody else commits meanwhile, and skips, in
+    silence, one whose number was there before; so what was committed is looked for. An embedded lake has one process.
 
     Arguments:
         frame: entries, in the columns of ENTRIES or of the table. number, at: of the batch, see next_batch.
@@ -110,14 +111,14 @@ def append(frame, feed: Feed, number: int, at: datetime) -> None:
     frame = frame.withColumn("landing_batch", f.lit(number).cast("bigint"))
     frame = frame.withColumn("landed_at", f.timestamp_micros(f.lit(micros(at)).cast("bigint")))
     columns, before = spark.table(feed.raw_table).columns, newest_version("raw", feed.name)
-    options = {"txnAppId": writer, "txnVersion": number, "userMetadata": mark}
+    options = {} if is_embedded() else {"txnAppId": writer, "txnVersion": number, "userMetadata": mark}
     try:
         frame.select(*columns).write.format("delta").mode("append").options(**options).saveAsTable(feed.raw_table)
     except Exception as error:
         if "DELTA_CONCURRENT_TRANSACTION" not in everything_said(error):
             raise
         raise _has_landed(feed, number) from None
-    if not is_committed("raw", feed.name, before, mark):
+    if options and not is_committed("raw", feed.name, before, mark):
         _note_number(spark, feed, writer, number, at)
         raise _has_landed(feed, number)
     note_landing(feed, (number, micros(at)))

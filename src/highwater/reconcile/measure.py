@@ -1,8 +1,7 @@
 """Measure: count what is equal and what differs. Checksums of buckets first, then the rows of those that differ."""
 
-import shutil
-import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from highwater.catalog.feeds import sql_text
 from highwater.reconcile.plan import Plan
 from highwater.reconcile.subject import Subject
 from highwater.reconcile.verdict import Count
-from highwater.runtime.project import lake
+from highwater.runtime.project import stored
+from highwater.runtime.state import files
 from highwater.spark.spark import quoted
 
 DIFFERENCES = "highwater_differences"
@@ -117,14 +117,15 @@ def scratch():
 @contextmanager
 def _folder():
     """A folder in the lake while it is needed; what a killed run left a day ago goes with it."""
-    for left in lake().glob(f"{SCRATCH}*"):
-        if time.time() - left.stat().st_mtime > A_DAY:
-            shutil.rmtree(left, ignore_errors=True)
-    folder = tempfile.mkdtemp(prefix=SCRATCH, dir=lake())
+    for left in files().names(""):
+        begun = left.removeprefix(SCRATCH).partition("-")[0]
+        if left.startswith(SCRATCH) and begun.isdecimal() and time.time() - int(begun) > A_DAY:
+            files().remove(left)
+    folder = f"{SCRATCH}{int(time.time())}-{uuid.uuid4().hex[:8]}"
     try:
-        yield folder
+        yield stored(folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        files().remove(folder)
 
 
 def measure(spark, subject: Subject, new_folder: Callable[[], str]) -> Measurement:

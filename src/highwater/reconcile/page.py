@@ -17,7 +17,8 @@ from highwater.reconcile.verdict import (
     Sample,
 )
 from highwater.runtime.printable import printable
-from highwater.runtime.project import results
+from highwater.runtime.project import stored
+from highwater.spark.lake_tables import RECONCILIATIONS
 
 SHOWN = {
     "equal": "equal",
@@ -210,7 +211,7 @@ def _trend(spark, table: str) -> str | None:
 
     runs = (
         spark.read.format("delta")
-        .load(str(results()))
+        .load(stored(RECONCILIATIONS))
         .where(f"table_name = {sql_text(table)}")
         .orderBy("run", ascending=False)
         .limit(50)

@@ -39,7 +39,6 @@ from highwater.reconcile.verdict import (
     verdict_of,
 )
 from highwater.runtime.errors import UsageError
-from highwater.runtime.project import results
 from highwater.upkeep.compact import newest_version
 
 __all__ = [
@@ -52,7 +51,6 @@ __all__ = [
     "Reconciliation",
     "compare_rows",
     "reconcile",
-    "results",
 ]
 
 WITHOUT_EXPORT = "no export of it is declared: give the model the test matches_export (docs/reconciliation.md says how)"

@@ -3,10 +3,10 @@
 import json
 from dataclasses import asdict
 from datetime import datetime, timezone
-from pathlib import Path
 
 from highwater.reconcile.verdict import VERDICTS, Comparison, Reconciliation
-from highwater.runtime.project import results
+from highwater.runtime.project import stored
+from highwater.spark.lake_tables import RECONCILIATIONS
 
 RUN = "%Y-%m-%d %H:%M:%S.%f"
 SCHEMA = (
@@ -16,15 +16,15 @@ SCHEMA = (
 )
 
 
-def append(spark, rows: list[tuple], schema: str, path: Path) -> None:
-    """Append a few rows to a Delta table."""
-    spark.createDataFrame(rows, schema).coalesce(1).write.format("delta").mode("append").save(str(path))
+def append(spark, rows: list[tuple], schema: str, name: str) -> None:
+    """Append a few rows to a Delta table of the lake that is none of the metastore."""
+    spark.createDataFrame(rows, schema).coalesce(1).write.format("delta").mode("append").save(stored(name))
 
 
 def append_results(spark, found: Reconciliation) -> None:
     """Append what a run has found to the results."""
     run = datetime.strptime(found.run, RUN).replace(tzinfo=timezone.utc)
-    append(spark, [(run, *_row(each)) for each in found.comparisons], SCHEMA, results())
+    append(spark, [(run, *_row(each)) for each in found.comparisons], SCHEMA, RECONCILIATIONS)
 
 
 def _row(found: Comparison) -> tuple:

@@ -9,7 +9,8 @@ from highwater.reconcile.position import Window
 from highwater.reconcile.results import append
 from highwater.reconcile.subject import Subject
 from highwater.reconcile.verdict import Count, Counted
-from highwater.runtime.project import open_differences
+from highwater.runtime.project import stored
+from highwater.spark.lake_tables import OPEN_DIFFERENCES, is_table
 from highwater.spark.spark import quoted
 
 # more differences than this are no tail that is on its way
@@ -204,11 +205,10 @@ def _key_hash(plan: Plan) -> str:
 def _seen_before(spark, subject: Subject, run: str) -> Memory:
     from pyspark.sql import functions as f
 
-    path = open_differences()
-    if not (path / "_delta_log").exists():
+    if not is_table(OPEN_DIFFERENCES):
         return Memory()
     of_table = (f.col("table_name") == _name_in_memory(subject.plan)) & (f.col("run") < run)
-    kept = spark.read.format("delta").load(str(path)).where(of_table)
+    kept = spark.read.format("delta").load(stored(OPEN_DIFFERENCES)).where(of_table)
     last = kept.selectExpr("max_by(struct(*), run) as last").first().last
     if not last:
         return Memory()
@@ -233,7 +233,7 @@ def _with_verdict_of(plan: Plan, persistent: list[int]) -> str:
 def _remember(spark, subject: Subject, run: str, now: set) -> None:
     seen = [list(pair) for pair in sorted(now)]
     row = (run, _name_in_memory(subject.plan), subject.export.file, subject.lake.newest_log_batch, seen)
-    append(spark, [row], SCHEMA, open_differences())
+    append(spark, [row], SCHEMA, OPEN_DIFFERENCES)
 
 
 def _cleared_in_words(cleared: int) -> list[str]:

@@ -6,6 +6,7 @@ processes share, and its lake may be at a URI.
 
 import os
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,12 +23,14 @@ WAREHOUSE = "spark.sql.warehouse.dir"
 IS_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
-def take_target(arguments: list[str]) -> None:
+def take_target(arguments: Sequence[str]) -> None:
     """Let what is typed for dbt (`--target`, `-t`) choose the deployment of everything that this command does."""
     for at, word in enumerate(arguments):
         name, equals, value = word.partition("=")
         if name in ("--target", "-t") and (equals or at + 1 < len(arguments)):
             os.environ["HIGHWATER_TARGET"] = value if equals else arguments[at + 1]
+        elif re.match("-t[^-]", word):
+            os.environ["HIGHWATER_TARGET"] = word[2:]
 
 
 def profiles() -> Path:
@@ -50,7 +53,7 @@ def settings() -> dict[str, str]:
 
 def is_embedded() -> bool:
     """Return whether the lake is one of this machine that one process has at a time, metastore and all."""
-    return not profiles().exists() or _chosen()[2]
+    return not (os.path.exists(profiles()) and os.path.exists("dbt_project.yml")) or _chosen()[2]
 
 
 def place() -> str:
@@ -64,6 +67,11 @@ def place() -> str:
             f"{profiles()}: {WAREHOUSE} of {target_name()} is {warehouse!r}; it is a folder `tables`, and the lake is "
             "what is above it, for example s3a://bucket/lake/tables."
         )
+    if above.startswith(("s3:", "s3n:")):
+        raise UsageError(
+            f"{profiles()}: the lake of {target_name()} is at {above}; write it as s3a://, which Spark reads by itself "
+            "and for which Delta has a log store of several writers."
+        )
     return above.removeprefix("file://")
 
 
@@ -74,19 +82,30 @@ def is_here() -> bool:
 
 def _chosen() -> tuple[str, tuple, bool]:
     path = profiles().resolve()
-    environment = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("HIGHWATER_")))
-    return _read(path, path.stat().st_mtime_ns, Path.cwd(), environment)
+    written_at = path.stat().st_mtime_ns
+    environment = tuple((name, os.environ.get(name)) for name in _variables(path, written_at))
+    return _read(path, written_at, Path.cwd(), os.environ.get("HIGHWATER_TARGET"), environment)
 
 
 @lru_cache(maxsize=16)
-def _read(path: Path, _written_at: int, _project: Path, environment: tuple) -> tuple[str, tuple, bool]:
+def _variables(path: Path, _written_at: int) -> list[str]:
+    return re.findall(r"env_var\(\s*['\"](\w+)", path.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, _written_at: int, _project: Path, target: str | None, _environment: tuple) -> tuple:
     jinja = Environment()
     jinja.globals["env_var"] = _env_var
-    profile = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(profile_name())
+    try:
+        profile = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get(profile_name())
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError) as error:
+        raise UsageError(f"{path} cannot be read: {' '.join(str(error).split())}.") from None
     if profile is None:
         raise UsageError(f"{path} has no profile {profile_name()!r}, which dbt_project.yml asks for.")
-    outputs = profile["outputs"]
-    name = dict(environment).get("HIGHWATER_TARGET") or jinja.from_string(str(profile["target"])).render()
+    outputs = profile.get("outputs") if isinstance(profile, dict) else None
+    if not isinstance(outputs, dict) or not all(isinstance(output, dict) for output in outputs.values()):
+        raise UsageError(f"{path}: {profile_name()} has no outputs, of which each is a mapping of settings.")
+    name = target or jinja.from_string(str(profile.get("target", "default"))).render()
     if name not in outputs:
         raise UsageError(
             f"{path}: {profile_name()} has no output {name!r}, and HIGHWATER_TARGET names one of: {', '.join(outputs)}."

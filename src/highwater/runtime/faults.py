@@ -48,6 +48,11 @@ KINDS = [
     (r"Input/output error", None, f"See whether the disk is sound, {AGAIN}"),
     (r"Too many open files", None, f"Raise the limit of open files (ulimit -n), {AGAIN}"),
     (
+        r"DELTA_CONCURRENT_|DELTA_METADATA_CHANGED|TABLE_OR_VIEW_ALREADY_EXISTS|another build has written",
+        "another command has written the same table meanwhile, and nothing of this one is in it",
+        "Run it again",
+    ),
+    (
         r"DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
         "the metastore does not know a table whose files are there",
         "The metastore was lost or is of another lake; to register its tables from their folders: highwater recover",
@@ -237,7 +242,7 @@ def write_down(what: str, *traces: str) -> Path | None:
             raise FileNotFoundError
         _append(lake() / "highwater.log", text)
         return lake() / "highwater.log"
-    except OSError:
+    except (OSError, UsageError):  # the profile may say nothing of a lake
         return _in_temporary_folder(text)
 
 

@@ -4,15 +4,13 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 from datetime import datetime, timezone
 from pathlib import Path
 
+from highwater.runtime.deployment import EMBEDDED, IS_URI, is_embedded, is_here, place
 from highwater.runtime.errors import UsageError
 
-# also dbfs:/…, which is no folder here; a letter alone is a drive
-IS_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 # what this process holds the lease for
 _held: list[str] = []
 
@@ -23,43 +21,32 @@ def enter_project() -> Path:
     Returns: the project's folder. Relative settings (`HIGHWATER_LAKE`, ...) are relative to it.
     Raises: UsageError when no `dbt_project.yml` is there, or `HIGHWATER_LAKE` is no folder of this machine.
     """
-    if IS_URI.match(place := os.environ.get("HIGHWATER_LAKE", "")):
-        raise UsageError(
-            f"HIGHWATER_LAKE is {place}, and a lake has to be in a folder of this machine; what lands may be in an "
-            "object store (HIGHWATER_LANDING). Set HIGHWATER_LAKE to a folder."
-        )
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "dbt_project.yml").exists():
             os.chdir(folder)
+            _refuse_embedded_elsewhere()
             return folder
     raise UsageError(f"no dbt_project.yml in {here} or above it; run this inside the project.")
 
 
+def _refuse_embedded_elsewhere() -> None:
+    given = os.environ.get("HIGHWATER_LAKE", "")
+    if IS_URI.match(given) and is_embedded():
+        raise UsageError(
+            f"HIGHWATER_LAKE is {given}, and the lake of the target {EMBEDDED} is in a folder of this machine. Set "
+            "HIGHWATER_LAKE to a folder, or HIGHWATER_TARGET=cluster, see docs/deploy.md."
+        )
+
+
 def lake() -> Path:
-    """Return the folder of tables and metastore: `$HIGHWATER_LAKE`, by default `.lake`."""
-    return Path(os.environ.get("HIGHWATER_LAKE", ".lake"))
+    """Return the folder of this machine that the lake has: tables and metastore, or, of one at a URI, logs alone."""
+    return Path(place()) if is_here() else Path(".lake")
 
 
 def utc_now() -> str:
     """Return the time of now in UTC as people read it, to the second, for example `2026-11-24 22:59:34`."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def patch_mark(name: str) -> Path:
-    """Return the file that says since when a table, `<feed>.<table>`, is being patched; it is there only meanwhile."""
-    return lake() / "patches" / name
-
-
-def disabled_mark(name: str) -> Path:
-    """Return the file that says since when a table, `<feed>.<table>`, is no longer captured; only meanwhile."""
-    return lake() / "disabled" / name
-
-
-def set_mark(mark: Path) -> None:
-    """Write the time of now into the file of a mark."""
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(mark, utc_now())
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -81,23 +68,9 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def read_state(path: Path) -> dict:
-    """Return what a state file holds; nothing where it is missing, half written or something else."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def results() -> Path:
-    """Return where the results of all reconciliations are: a Delta table beside the lake's own."""
-    return lake().resolve() / "reconciliations"
-
-
-def open_differences() -> Path:
-    """Return where it is kept which keys differed, of exports without a position: a Delta table of hashes."""
-    return lake().resolve() / "open_differences"
+def stored(name: str) -> str:
+    """Return where something of the lake is that is no table of the metastore, as Spark reads and writes it."""
+    return str(lake().resolve() / name) if is_here() else f"{place()}/{name}"
 
 
 def landing_root() -> str:
@@ -116,12 +89,14 @@ def _of_examples(folder: str) -> str:
 
 
 def require_space(size: int, what: str) -> None:
-    """Refuse a step for which the disk of the lake is too small, before it has written anything.
+    """Refuse a step for which the disk of a lake here is too small, before it has written anything.
 
     Arguments:
         size: the bytes that it needs at least. what: is to be done, for example `landing datastream_shop`.
     Raises: UsageError with what is needed and what is there.
     """
+    if not is_here():
+        return
     free = shutil.disk_usage(lake()).free
     if free < size:
         raise UsageError(
@@ -132,7 +107,7 @@ def require_space(size: int, what: str) -> None:
 
 @contextlib.contextmanager
 def lease(command: str):
-    """Hold the lake's lease: one writer at a time.
+    """Hold the lease of an embedded lake: one writer at a time.
 
     The lease is an advisory lock on `<lake>/lease`, so a killed process leaves nothing to clean up.
 
@@ -162,13 +137,22 @@ def lease(command: str):
             handle.write(json.dumps({"command": command, "process": os.getpid(), "since": utc_now()}).encode())
         except OSError as error:
             raise _cannot_be_written(error) from error
-        _held.append(command)
         try:
-            yield
+            with holding(command):
+                yield
         finally:
-            _held.remove(command)
             with contextlib.suppress(OSError):
                 handle.truncate(0)
+
+
+@contextlib.contextmanager
+def holding(command: str):
+    """Let it be known meanwhile that this process holds the lease of the lake."""
+    _held.append(command)
+    try:
+        yield
+    finally:
+        _held.remove(command)
 
 
 def _cannot_be_written(error: OSError) -> UsageError:

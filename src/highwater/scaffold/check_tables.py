@@ -11,6 +11,7 @@ from highwater.catalog.entities import declaration_of, staging_of
 from highwater.catalog.feeds import FAST_LOADER, plain_text
 from highwater.catalog.models import calls_of
 from highwater.catalog.yaml_files import named, value_of, word_of, words_in
+from highwater.runtime.deployment import is_here
 from highwater.runtime.printable import did_you_mean
 from highwater.scaffold.check_files import Files
 from highwater.scaffold.checked import Compared, Declared, Finding, Project
@@ -75,9 +76,12 @@ def check_table(
 
 
 def _check_tables(entity: str, path: Path, line: int, wrong: list) -> Iterator[Finding]:
-    """Look for what the declaration has that its tables were not made by, as far as a build has written that down."""
-    was = as_built.remembered().get(entity)
-    if not was or wrong:
+    """Look for what the declaration has that its tables were not made by, as far as a build has written that down.
+
+    A lake at a URI is reached by Spark alone, which a check does not start; a build compares them.
+    """
+    was = as_built.remembered().get(entity) if is_here() and not wrong else None
+    if not was:
         return
     types = {name: column["type"] for name, column in was["columns"].items()}
     differs = as_built.differences(entity, was, as_built.declared_shape(entity), types, None)

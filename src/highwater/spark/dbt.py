@@ -149,6 +149,8 @@ def _without_stacks(passes):
 def set_defaults() -> None:
     """Set dbt's environment where the user has not: the project's profile, and dbt-expectations if it is here."""
     os.environ.setdefault("DBT_PROFILES_DIR", "profiles")
+    if target := os.environ.get("HIGHWATER_TARGET"):  # the profile may not ask for it
+        os.environ["DBT_TARGET"] = target
     os.environ.setdefault("DBT_SEND_ANONYMOUS_USAGE_STATS", "false")
     os.environ.setdefault("DBT_USE_COLORS", str(sys.stdout.isatty()))
     if "HIGHWATER_DBT_EXPECTATIONS" not in os.environ and Path("dbt_packages/dbt_expectations").exists():

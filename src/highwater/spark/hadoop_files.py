@@ -1,5 +1,7 @@
 """Files of a lake at a URI, by the file system that Spark has for it: s3a, abfss, gs, hdfs."""
 
+import uuid
+
 from py4j.protocol import Py4JJavaError
 
 
@@ -12,6 +14,11 @@ class HadoopFiles:
         configuration = spark._jsparkSession.sessionState().newHadoopConf()
         self._system = self._path("").getFileSystem(configuration)
         self._renames = not self._root.startswith(("s3a:", "gs:"))
+        if self._renames:
+            self._gateway = spark.sparkContext._gateway
+            self._context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+                self._path("").toUri(), configuration
+            )
 
     def _path(self, below: str):
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{below}" if below else self._root)
@@ -32,15 +39,17 @@ class HadoopFiles:
     def write(self, path: str, content: bytes) -> None:
         """Write a file, so that nobody ever finds half of it."""
         target = self._path(path)
-        beside = self._path(f"{path}.tmp") if self._renames else target
+        beside = self._path(f"{path}.{uuid.uuid4().hex}.tmp") if self._renames else target
         stream = self._system.create(beside, True)
         try:
             stream.write(bytearray(content))
         finally:
             stream.close()
         if self._renames:
-            self._system.delete(target, False)
-            self._system.rename(beside, target)
+            options = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
+            replacing = self._gateway.new_array(options, 1)
+            replacing[0] = options.OVERWRITE
+            self._context.rename(beside, target, replacing)
 
     def remove(self, path: str) -> None:
         """Remove a file, or a folder and all that is in it; what is not there is no error."""
@@ -52,12 +61,7 @@ class HadoopFiles:
             found = self._system.listStatus(self._path(path))
         except Py4JJavaError as error:
             return _none_where_it_is_not_there(error) or []
-        if not len(found):
-            return []
-        # one question for all of them: a folder of commits may have thousands
-        paths = self._jvm.java.util.Arrays.asList(self._jvm.org.apache.hadoop.fs.FileUtil.stat2Paths(found))
-        said = self._jvm.org.apache.hadoop.util.StringUtils.join("\n", paths)
-        return [each.rpartition("/")[2] for each in said.split("\n")]
+        return [each.getPath().getName() for each in found]
 
     def state_of(self, path: str) -> tuple[int, int]:
         """Return size, in bytes, and time of the last change of a file."""

@@ -107,8 +107,11 @@ def fetch_for_s3a() -> None:
             f"there is no {store}, without which two writers on S3 lose commits of each other. It is made by a JDK in "
             "the repository: make setup"
         )
-    if JARS_S3A.is_dir():
-        shutil.copy(store, JARS_S3A)  # it may be of another version
+    ours = JARS_S3A / store.name
+    if JARS_S3A.is_dir() and not (ours.exists() and ours.read_bytes() == store.read_bytes()):
+        beside = JARS_S3A / f".{store.name}.{os.getpid()}"  # another command may have the one that is there open
+        shutil.copy(store, beside)
+        os.replace(beside, ours)
     if differences(JARS_S3A, PINNED_S3A):
         jars = _fetched("the jars of S3: Hadoop's s3a and AWS' SDK", 14, FOR_S3A, SPARK_HAS + NOT_FOR_S3A)
         shutil.copy(store, jars)

@@ -57,7 +57,7 @@ def _archive() -> Path:
     """Return the archive's file, whose name tells of which Java, PySpark and jars it is."""
     import pyspark
 
-    jars = [*Path(pyspark.__file__).parent.glob("jars/*.jar"), *FOLDER.glob("jars/*.jar")]
+    jars = [*Path(pyspark.__file__).parent.glob("jars/*.jar"), *FOLDER.glob("jars*/*.jar")]
     files = [Path(java_command()).resolve(), *sorted(jars)]
     states = "\n".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
     return FOLDER / f"classes-{hashlib.sha256(states.encode()).hexdigest()[:16]}.jsa"

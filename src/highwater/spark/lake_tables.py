@@ -3,12 +3,18 @@
 import json
 import os
 import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from highwater.catalog.tables import named, tables_in
+from highwater.runtime.deployment import is_here, place
 from highwater.runtime.errors import UsageError
 from highwater.runtime.project import lake
+from highwater.runtime.state import files
 
+RECONCILIATIONS, OPEN_DIFFERENCES = "reconciliations", "open_differences"
+QUESTIONS_AT_ONCE = 16
 OWN = ("raw", "lake")
 FIRST = f"{0:020}"
 COMMIT = re.compile(r"\d{20}\.json")
@@ -17,50 +23,68 @@ CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 END_OF_PARQUET = b"PAR1"
 
 
+def newest_versions() -> dict[str, int]:
+    """Return the version of each table of the lake, by its folder: by name of schema and table."""
+    schemas = [name.removesuffix(".db") for name in files().names("tables") if name.endswith(".db")]
+    tables = [(schema, table) for schema in sorted(schemas) for table in sorted(files().names(f"tables/{schema}.db"))]
+    found = zip(tables, _of_each(newest_version, tables), strict=True)
+    return {f"{schema}.{table}": version for (schema, table), version in found if version >= 0}
+
+
 def folders_of_tables() -> dict[str, Path]:
-    """Return the folders of the lake that have a commit of Delta's, by name of schema and table."""
-    folders = [log.parent for log in sorted((lake() / "tables").glob("*.db/*/_delta_log"))]
-    return {f"{folder.parent.stem}.{folder.name}": folder for folder in folders if newest_commit_in(folder)}
+    """Return the folders of a lake here that have a commit of Delta's, by name of schema and table."""
+    names = {name: name.partition(".") for name in newest_versions()}
+    return {name: lake() / "tables" / f"{schema}.db" / table for name, (schema, _, table) in names.items()}
 
 
 def newest_commit(schema: str, table: str) -> str | None:
     """Return what tells the newest commit of a table of the lake's folder from any other; None: there is none."""
-    return _mark_of(newest_commit_in(lake() / "tables" / f"{schema}.db" / table))
+    version = newest_version(schema, table)
+    if version < 0:
+        return None
+    size, written = files().state_of(f"{_log_of(schema, table)}/{version:020}.json")
+    return f"{version:020} {size} {written}"
 
 
 def newest_commits(schema: str) -> dict[str, str]:
     """Return what tells the newest commit of each table of a schema from any other, by the name of the table."""
-    folders = [log.parent for log in (lake() / "tables" / f"{schema}.db").glob("*/_delta_log")]
-    return {folder.name: mark for folder in folders if (mark := _mark_of(newest_commit_in(folder)))}
+    tables = files().names(f"tables/{schema}.db")
+    marks = _of_each(newest_commit, [(schema, table) for table in tables])
+    return {table: mark for table, mark in zip(tables, marks, strict=True) if mark}
 
 
 def newest_version(schema: str, table: str) -> int:
-    """Return the version of a table of the lake's folder; -1: it has no commit."""
-    commit = newest_commit_in(lake() / "tables" / f"{schema}.db" / table)
-    return int(commit.stem) if commit else -1
+    """Return the version of a table of the lake, by its folder; -1: it has no commit."""
+    return newest_of(files().names(_log_of(schema, table)))
+
+
+def newest_of(names: Iterable[str]) -> int:
+    """Return the version of the newest commit among names of files of a log; -1: there is none."""
+    return max((int(name[:20]) for name in names if COMMIT.fullmatch(name)), default=-1)
 
 
 def is_committed(schema: str, table: str, version: int, mark: str) -> bool:
     """Return whether one of the commits behind a version of a table has a mark as its user's metadata."""
-    log = lake() / "tables" / f"{schema}.db" / table / "_delta_log"
     commits = range(newest_version(schema, table), version, -1)
-    return any(mark.encode() in (log / f"{number:020}.json").read_bytes() for number in commits)
+    log = _log_of(schema, table)
+    return any(mark.encode() in (files().read(f"{log}/{number:020}.json") or b"") for number in commits)
 
 
-def _mark_of(commit: Path | None) -> str | None:
-    if commit is None:
-        return None
-    state = commit.stat()
-    return f"{commit.stem} {state.st_size} {state.st_mtime_ns}"
+def is_table(name: str) -> bool:
+    """Return whether something of the lake that is no table of the metastore is there: a table of Delta's."""
+    return newest_of(files().names(f"{name}/_delta_log")) >= 0
 
 
-def newest_commit_in(folder: Path) -> Path | None:
-    """Return the file of the newest commit of a table, by its folder; None: there is no commit."""
-    try:
-        names = [name for name in os.listdir(folder / "_delta_log") if COMMIT.fullmatch(name)]
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return folder / "_delta_log" / max(names) if names else None
+def _log_of(schema: str, table: str) -> str:
+    return f"tables/{schema}.db/{table}/_delta_log"
+
+
+def _of_each(function: Callable, arguments: list[tuple]) -> list:
+    """Return what a function returns of each; of a store at a URI every answer takes a while, so many are asked for."""
+    if is_here():
+        return [function(*each) for each in arguments]
+    with ThreadPoolExecutor(QUESTIONS_AT_ONCE) as threads:
+        return list(threads.map(lambda each: function(*each), arguments))
 
 
 def half_files(folder: Path) -> tuple[str, list[Path]] | None:
@@ -99,7 +123,12 @@ def _is_whole(commit: Path) -> bool:
 
 
 def half_logs() -> str | None:
-    """Return what to say of tables whose log a power cut has left in half; None: none is."""
+    """Return what to say of tables whose log a power cut has left in half; None: none is.
+
+    A store at a URI has no half files.
+    """
+    if not is_here():
+        return None
     found = {name: half for name, folder in folders_of_tables().items() if (half := half_files(folder))}
     if not found:
         return None
@@ -110,23 +139,19 @@ def half_logs() -> str | None:
     )
 
 
-def lost(unknown: dict[str, Path]) -> str | None:
+def lost(unknown: dict[str, int]) -> str | None:
     """Return what to say of folders of tables that a metastore does not know; None: nothing.
 
     One commit alone may be what a creation has left that was killed before the metastore knew of it, and is made anew.
 
     Arguments:
-        unknown: see folders_of_tables.
+        unknown: see newest_versions.
     """
-    names = [
-        name
-        for name, folder in unknown.items()
-        if name.partition(".")[0] in OWN and newest_commit_in(folder).stem != FIRST
-    ]
+    names = [name for name, version in unknown.items() if name.partition(".")[0] in OWN and version > 0]
     if not names:
         return None
     return (
-        f"the metastore of the lake {lake()} was lost, or is older than the lake's tables: it does not know "
+        f"the metastore of the lake {place()} was lost, or is older than the lake's tables: it does not know "
         f"{named(names)}, whose files are there. Nothing was done. To register them from their folders: "
         "highwater recover"
     )
@@ -142,12 +167,12 @@ def require_known_tables(spark) -> None:
         raise UsageError(said)
 
 
-def unknown_tables(spark) -> dict[str, Path]:
-    """Return the folders of the lake's tables that its metastore does not know, by name of schema and table."""
-    folders = folders_of_tables()
+def unknown_tables(spark) -> dict[str, int]:
+    """Return the versions of the lake's tables that its metastore does not know, by name of schema and table."""
+    versions = newest_versions()
     known = {
         f"{schema}.{table}"
-        for schema in {name.partition(".")[0] for name in folders}
+        for schema in {name.partition(".")[0] for name in versions}
         for table in tables_in(spark, schema)
     }
-    return {name: folder for name, folder in folders.items() if name.lower() not in known}
+    return {name: version for name, version in versions.items() if name.lower() not in known}

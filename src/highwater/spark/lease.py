@@ -1,7 +1,7 @@
 """The lease of a lake: one writer at a time. Two without it write what is right, too; it spares them the conflict.
 
 An embedded lake has a lock on a file, which a killed process leaves to the next one. Every other lake has a table of
-one row, `<lake>/lease`, which a holder renews; when one is killed, the next may take it some minutes later.
+one row, `<lake>/lease.delta`, which a holder renews; when one is killed, the next may take it some minutes later.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from highwater.runtime.faults import everything_said
 from highwater.spark.lake_tables import is_table, require_known_tables
 from highwater.spark.spark import remove_unfinished_tables, session
 
-LEASE = "lease"
+LEASE = "lease.delta"
 SCHEMA = "holder string, command string, host string, process bigint, since timestamp, renewed_at timestamp"
 RENEWED_EVERY = timedelta(seconds=45)
 HELD_FOR = timedelta(minutes=4)
@@ -52,11 +52,12 @@ class Holder:
 
 
 @contextlib.contextmanager
-def lease(command: str) -> Iterator[None]:
+def lease(command: str, recovering: bool = False) -> Iterator[None]:
     """Hold the lake's lease. Where other machines may write too, what a kill has left of tables is cleaned up under it.
 
     Arguments:
-        command: what is being done, shown to whoever finds the lake taken.
+        command: what is being done, shown to whoever finds the lake taken. recovering: tables that the metastore does
+            not know are no error, and stay.
     Raises: UsageError when the lake cannot be written to, or another command holds the lease.
     """
     if is_embedded():
@@ -71,8 +72,9 @@ def lease(command: str) -> Iterator[None]:
     renewing.start()
     try:
         with project.holding(command):
-            require_known_tables(spark)
-            remove_unfinished_tables(spark)
+            if not recovering:
+                require_known_tables(spark)
+                remove_unfinished_tables(spark)
             yield
     finally:
         ended.set()
@@ -90,8 +92,8 @@ def require_safe_store() -> None:
     if place().startswith("s3a:") and store not in SAFE_STORES:
         raise UsageError(
             f"the lake is at {place()}, and with {store or 'the log store that Delta takes by itself'} two writers "
-            f"lose commits of each other. Set in the output {target_name()} of the profile spark.delta.logStore.s3a.impl: "
-            f"{SAFE_STORES[0]}, see docs/deploy.md."
+            "lose commits of each other. Set spark.delta.logStore.s3a.impl in the output "
+            f"{target_name()} of the profile: {SAFE_STORES[0]}, see docs/deploy.md."
         )
 
 
@@ -137,9 +139,12 @@ def _take(spark, holder: str, command: str) -> None:
 
 
 def _create(spark) -> None:
-    free = spark.createDataFrame([(None, "", "", 0, _now(), _now())], SCHEMA)
+    free = spark.createDataFrame([(None, "", "", 0, _now(), _now())], SCHEMA).coalesce(1).write.format("delta")
     try:
-        free.coalesce(1).write.format("delta").mode("error").save(project.stored(LEASE))
+        # nobody asks who had it yesterday
+        for kept in ("deletedFileRetentionDuration", "logRetentionDuration"):
+            free = free.option(f"delta.{kept}", "interval 1 day")
+        free.mode("error").save(project.stored(LEASE))
     except Exception:  # another command has made it meanwhile
         if not is_table(LEASE):
             raise

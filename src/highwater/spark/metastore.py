@@ -145,6 +145,7 @@ def _java() -> Iterator:
     Secrets go to it through its socket, never through its command line.
     """
     import pyspark
+    from py4j import java_gateway, protocol
     from py4j.java_gateway import JavaGateway
 
     require_java()
@@ -159,9 +160,12 @@ def _java() -> Iterator:
     )
     limit = threading.Timer(SECONDS_TO_MAKE, gateway.java_process.kill)
     limit.start()
+    # PySpark, once it has a session, takes errors of every Java for those of its own
+    of_pyspark, java_gateway.get_return_value = java_gateway.get_return_value, protocol.get_return_value
     try:
         yield gateway.jvm
     finally:
+        java_gateway.get_return_value = of_pyspark
         limit.cancel()
         gateway.shutdown()
         gateway.java_process.kill()

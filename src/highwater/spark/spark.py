@@ -1,5 +1,6 @@
 """The one Spark session of a process, configured as dbt would: conf/ and the dbt profile."""
 
+import atexit
 import contextlib
 import logging
 import os
@@ -11,41 +12,40 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
+import zipfile
 from pathlib import Path
 
-import yaml
-from jinja2 import Environment
-
 from highwater.catalog.feeds import sql_text
+from highwater.catalog.tables import tables_in
 from highwater.runtime import faults
+from highwater.runtime.deployment import METASTORE, is_embedded, is_here, place
+from highwater.runtime.deployment import settings as settings_of_deployment
 from highwater.runtime.errors import UsageError
 from highwater.runtime.java import require_java
-from highwater.runtime.package import package, profile_name, project_settings, require_schemas
+from highwater.runtime.package import package
 from highwater.runtime.printable import printable
-from highwater.runtime.project import is_being_written, lake
+from highwater.runtime.project import is_being_written, lake, stored
+from highwater.runtime.state import files, reached_by
+from highwater.spark.hadoop_files import HadoopFiles
 from highwater.spark.java_classes import close_before_writing, kept_classes
-from highwater.spark.lake_tables import folders_of_tables, half_logs, lost, require_known_tables
+from highwater.spark.lake_tables import (
+    RECONCILIATIONS,
+    half_logs,
+    is_table,
+    lost,
+    newest_versions,
+    require_known_tables,
+)
 from highwater.spark.places import in_metastore, repair_places
 
 JARS = Path(".spark/jars")
+JARS_OF_S3A = Path(".spark/jars-s3a")
+SECONDS_OF_A_CREATION = 3600
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 # where the metastore keeps the SQL of views; Derby gets columns of 32,700 characters for it
 TEXTS_OF_VIEWS = ["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT"]
-
-
-def profile_settings() -> dict[str, str]:
-    """Return the Spark settings of the dbt profile's target, with its `env_var` calls resolved."""
-    jinja = Environment()
-    jinja.globals["env_var"] = lambda name, default=None: os.environ.get(name, default)
-    path = Path(os.environ.get("DBT_PROFILES_DIR", "profiles")) / "profiles.yml"
-    profile = (yaml.safe_load(path.read_text()) or {}).get(profile_name())
-    if profile is None:
-        raise UsageError(f"{path} has no profile {profile_name()!r}, which dbt_project.yml asks for.")
-    target = profile["outputs"][profile["target"]]
-    require_schemas(project_settings(), target.get("schema"), path)
-    return {name: jinja.from_string(value).render() for name, value in target["server_side_parameters"].items()}
 
 
 def _configuration() -> Path:
@@ -54,11 +54,11 @@ def _configuration() -> Path:
     return own if (own / "spark-defaults.conf").exists() else package() / "conf"
 
 
-def _fetch_jars() -> None:
-    """Fetch the jars, by a process of its own: its Spark has none of them."""
-    fetched = subprocess.run([sys.executable, "-m", "highwater.spark.jars"], stdout=sys.stderr)
+def fetch_jars(*which: str) -> None:
+    """Fetch jars, by a process of its own: its Spark has none of them."""
+    fetched = subprocess.run([sys.executable, "-m", "highwater.spark.jars", *which], stdout=sys.stderr)
     if fetched.returncode:
-        raise UsageError(f"without the jars in {JARS} nothing can be done.")
+        raise UsageError(f"without the jars in {JARS_OF_S3A if which else JARS} nothing can be done.")
 
 
 def session(recovering: bool = False, keeps_classes: bool = False, **settings: str):
@@ -80,43 +80,58 @@ def session(recovering: bool = False, keeps_classes: bool = False, **settings: s
         return SparkSession.active()
     require_java()
     if not list(JARS.glob("*.jar")):
-        _fetch_jars()
+        fetch_jars()
     given = {name.replace("__", "."): value for name, value in settings.items()}
+    deployed, has_metastore = settings_of_deployment(), is_embedded() and METASTORE not in given
+    if any("s3a:" in value for value in deployed.values()):
+        fetch_jars("s3a")
     # whoever writes would go on behind it; a reader, on a copy of the metastore, is told
-    if METASTORE not in given and not recovering and (half := half_logs()):
+    if has_metastore and not recovering and (half := half_logs()):
         raise UsageError(f"nothing was done: {half}")
     if sys.stderr.isatty():
         print("starting Spark ...", file=sys.stderr)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     speak_utf8()
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if is_embedded():
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ["PYSPARK_PYTHON"] = sys.executable
     warnings.filterwarnings("ignore", module="pyspark")
     # PySpark logs each analysis error as one line of 10 KB of JSON; whoever catches it reports it.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     builder = SparkSession.builder.appName("highwater").enableHiveSupport()
     log = lake() / "spark.log"
+    if not is_here():
+        with contextlib.suppress(OSError):  # a project that may only be read
+            lake().mkdir(parents=True, exist_ok=True)
     _begin_logs(log)
     offset = log.stat().st_size if log.exists() else 0
     interrupted = signal.getsignal(signal.SIGINT)
     try:
         with java_output_in(log, 2), _configured(keeps_classes) as options:
-            for name, value in _with_options({**profile_settings(), **given}, options).items():
+            configured = _for_executors(_with_options(deployed | given, options))
+            if not is_embedded():
+                _start_java_without_secrets(configured)
+            for name, value in configured.items():
                 builder = builder.config(name, value)
             spark = builder.getOrCreate()
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, interrupted)  # PySpark has put its own there
-            # before Hive opens the metastore, and before anything is written where the lake was
-            repair_places(spark._jvm, spark.conf.get(METASTORE), spark.conf.get("spark.sql.warehouse.dir"))
+            if is_embedded():
+                # before Hive opens the metastore, and before anything is written where the lake was
+                repair_places(spark._jvm, spark.conf.get(METASTORE), spark.conf.get("spark.sql.warehouse.dir"))
             spark.sql("create schema if not exists raw")
             spark.sql("create schema if not exists lake")
-            if METASTORE not in given:
+            if has_metastore:
                 take_long_views(spark._jvm, spark.conf.get(METASTORE))
-            close_before_writing(spark._jvm, spark.conf.get(METASTORE), options)
+            if is_embedded():
+                close_before_writing(spark._jvm, spark.conf.get(METASTORE), options)
             spark.sql("use lake")
     except Exception as error:
         raise UsageError(_why_spark_did_not_start(error, log, offset)) from error
-    # a reader, on a copy of the metastore, may meet somebody else's creation
-    if METASTORE not in given:
+    if not _is_local(configured):
+        spark.sparkContext.addPyFile(_zipped_package())
+    # a reader, on a copy of the metastore, may meet somebody else's creation; elsewhere that is so without the lease
+    if has_metastore:
         if not recovering:
             require_known_tables(spark)
         remove_unfinished_tables(spark)
@@ -143,6 +158,38 @@ def _with_options(settings: dict[str, str], options: list[str]) -> dict[str, str
     """Return Spark's settings with options of Java before those that they have, which win."""
     given = [*options, *filter(None, [settings.get(JAVA_OPTIONS)])]
     return settings | ({JAVA_OPTIONS: " ".join(given)} if options else {})
+
+
+def _is_local(settings: dict[str, str]) -> bool:
+    return settings.get("spark.master", "local").startswith("local")
+
+
+def _for_executors(settings: dict[str, str]) -> dict[str, str]:
+    """Return Spark's settings with the jars that executors of other machines get from here, unless they say some."""
+    jars = [str(jar.resolve()) for folder in (JARS, JARS_OF_S3A) for jar in sorted(folder.glob("*.jar"))]
+    if _is_local(settings) or "spark.executor.extraClassPath" in settings:
+        return settings
+    return settings | {"spark.jars": ",".join([*filter(None, [settings.get("spark.jars")]), *jars])}
+
+
+def _start_java_without_secrets(settings: dict[str, str]) -> None:
+    """Start Java by settings, less those that are secret: everybody sees what is on a command line."""
+    from pyspark import SparkConf, SparkContext
+
+    shown = {name: value for name, value in settings.items() if not faults.IS_SECRET.search(name)}
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll([*shown.items()]))
+
+
+def _zipped_package() -> str:
+    """Return the Python package of this command as one file, which executors import."""
+    own = Path(__file__).parents[1]
+    target = Path(tempfile.mkdtemp(prefix="highwater-")) / "highwater.zip"
+    with zipfile.ZipFile(target, "w") as package:
+        for path in sorted(own.rglob("*.py")):
+            if "package" not in path.relative_to(own).parts:
+                package.write(path, path.relative_to(own.parent))
+    atexit.register(shutil.rmtree, target.parent, ignore_errors=True)
+    return str(target)
 
 
 # What Derby, Hive and Java say when they do not start; what it means, and what to do.
@@ -175,7 +222,7 @@ def _why_spark_did_not_start(error: Exception, log: Path, offset: int) -> str:
         known = "{}. {}".format(*(words.rstrip(".") for words in faults.why_and_what_to_do(output)))
     known = known.replace("{lake}", shlex.quote(str(lake())))
     trace = faults.write_down("Spark did not start", said, written)
-    return faults.masked(f"Spark did not start on the lake {lake()}: {known}. More is in {trace or 'no file'}.")
+    return faults.masked(f"Spark did not start on the lake {place()}: {known}. More is in {trace or 'no file'}.")
 
 
 def _written(path: Path, offset: int = 0) -> str:
@@ -245,28 +292,42 @@ def remove_unfinished_tables(spark) -> None:
     """Remove the folders of tables whose creation was killed: Delta refuses to create a table where something is.
 
     Of commits that failed or were killed the halves are removed too, which nothing else would ever do.
-    The metastore is this process's alone, so nobody is creating one now. A folder with committed rows stays, whatever
-    the metastore says, and so does one without a Delta log, or with one that cannot be read.
+    Whoever does so is alone: the metastore is this process's, or it has the lease. A folder with committed rows stays,
+    whatever the metastore says, and so does one without a Delta log, or with one that cannot be read.
 
     Arguments:
         spark: a session that may write.
     """
-    for log in (lake() / "tables").glob("*.db/*/_delta_log"):
-        for half in log.glob(".*.tmp*"):
-            with contextlib.suppress(OSError):
-                half.unlink()
-        folder, commits = log.parent, list(log.glob("*.json"))
-        is_older = len(commits) > 1 or any(log.glob("*.checkpoint*"))
-        if is_older or any(map(_may_have_rows, commits)):
-            continue
-        schema = folder.parent.name.removesuffix(".db")
-        if not spark.catalog.tableExists(f"{schema}.{folder.name}"):
-            shutil.rmtree(folder)
+    for schema in [name for name in files().names("tables") if name.endswith(".db")]:
+        # a store at a URI takes its time to say what is in each folder
+        known = () if is_here() else tables_in(spark, schema.removesuffix(".db"))
+        for table in [name for name in files().names(f"tables/{schema}") if name.lower() not in known]:
+            log = f"tables/{schema}/{table}/_delta_log"
+            names = files().names(log)
+            for half in [name for name in names if re.match(r"\..*\.tmp", name)] if is_here() else ():
+                with contextlib.suppress(OSError):
+                    files().remove(f"{log}/{half}")
+            commits = [name for name in names if name.endswith(".json")]
+            is_older = len(commits) > 1 or any(".checkpoint" in name for name in names)
+            if not names and "_delta_log" not in files().names(f"tables/{schema}/{table}"):
+                continue
+            if is_older or any(_may_have_rows(f"{log}/{commit}") for commit in commits):
+                continue
+            # who writes without the lease may be creating it now
+            if not is_embedded() and any(_is_new(f"{log}/{name}") for name in names):
+                continue
+            if not spark.catalog.tableExists(f"{schema.removesuffix('.db')}.{table}"):
+                files().remove(f"tables/{schema}/{table}")
 
 
-def _may_have_rows(commit: Path) -> bool:
+def _is_new(file: str) -> bool:
+    _, written = files().state_of(file)
+    return time.time() - written / 1e9 < SECONDS_OF_A_CREATION
+
+
+def _may_have_rows(commit: str) -> bool:
     try:
-        return b'{"add":' in commit.read_bytes()
+        return b'{"add":' in (files().read(commit) or b"")
     except OSError:  # whoever asks that table is told
         return True
 
@@ -308,25 +369,29 @@ def _know_reconciliations(spark) -> None:
 
     Where they are damaged that is said, and the others can be asked.
     """
-    folder = lake().resolve() / "reconciliations"
-    if not (folder / "_delta_log").exists() or spark.catalog.tableExists("lake.reconciliations"):
+    if not is_table(RECONCILIATIONS) or spark.catalog.tableExists("lake.reconciliations"):
         return
     try:
         with faults.doing("finding lake.reconciliations"):
-            spark.sql(f"create table lake.reconciliations using delta location {sql_text(str(folder))}")
+            spark.sql(f"create table lake.reconciliations using delta location {sql_text(stored(RECONCILIATIONS))}")
     except Exception as error:
         print(f"warning: {printable(faults.trouble_of_one(error))}", file=sys.stderr)
 
 
 @contextlib.contextmanager
 def reading_session():
-    """Start Spark to read the lake while somebody else may be writing it: on a copy of its metastore.
+    """Start Spark to read the lake while somebody else may be writing it: an embedded one on a copy of its metastore.
 
     The tables themselves are read where they are; Delta readers need no lock.
     Raises: UsageError when there is no lake yet, or its metastore has lost tables.
     """
+    if not is_embedded():
+        spark = session()
+        _know_reconciliations(spark)
+        yield spark
+        return
     if not (lake() / "metastore").exists():
-        raise UsageError(lost(folders_of_tables()) or f"there is no lake in {lake()} yet; run: highwater build")
+        raise UsageError(lost(newest_versions()) or f"there is no lake in {lake()} yet; run: highwater build")
     with tempfile.TemporaryDirectory(prefix="highwater-") as copy:
         for attempt in (1, 2, 3):
             metastore = Path(copy) / str(attempt)
@@ -346,3 +411,6 @@ def reading_session():
                 print(f"warning: {printable(half)}", file=sys.stderr)
         yield spark
         spark.stop()
+
+
+reached_by(lambda: HadoopFiles(session(), place()))

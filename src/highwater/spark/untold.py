@@ -8,7 +8,7 @@ import json
 import os
 import threading
 
-from highwater.runtime.project import lake, read_state, write_whole
+from highwater.runtime.state import read_state, write_state
 
 # Fields, by table and feed: what the feed's landing batches above this number carry. Rejected records, by table: those
 # of this batch of the log, and of later ones.
@@ -18,7 +18,7 @@ _lock = threading.Lock()
 
 def untold(kind: str) -> dict[str, int]:
     """Return the number that it begins with, by name."""
-    found = read_state(lake() / "untold.json").get(kind)
+    found = read_state("untold.json").get(kind)
     return found if isinstance(found, dict) else {}
 
 
@@ -62,7 +62,7 @@ def rename(entity: str, new: str) -> None:
 
 def _write(was: dict, now: dict) -> None:
     if now != was:
-        write_whole(lake() / "untold.json", json.dumps(now))
+        write_state("untold.json", now)
 
 
 def tell_macros() -> None:

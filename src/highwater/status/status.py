@@ -9,7 +9,8 @@ from highwater.catalog.feeds import sql_text
 from highwater.catalog.pending import are_pending, log_went_back
 from highwater.catalog.tables import Trouble, by_itself, of_each, tables_in
 from highwater.landing.landings import gone_back, noted_landing
-from highwater.runtime.project import disabled_mark, patch_mark, step_under_way
+from highwater.runtime.state import disabled_mark, marked_since, patch_mark
+from highwater.spark.lease import step_under_way
 from highwater.upkeep.epoch import fallen_in_log
 from highwater.upkeep.retention import retention_of
 
@@ -110,7 +111,7 @@ def status(spark, table: str | None = None) -> list[dict]:
     """
     known = dict(logged_tables())
     chosen = {known_table(table): known[table]} if table else known
-    of_lake = {"step": step_under_way(), "last_build": account.remembered().get("at")}
+    of_lake = {"step": step_under_way(spark), "last_build": account.remembered().get("at")}
     found = {
         entity: {"table": entity, "feeds": [feed for feed, _ in feeds], "key": key_of(entity)}
         | of_lake
@@ -220,9 +221,8 @@ def _landed(spark, feeds: list[str]) -> dict[str, dict | Trouble]:
 def _marks(feed: str, name: str) -> dict:
     """Return since when a table of a database is not captured, or patched."""
     marks = {"disabled_since": disabled_mark(f"{feed}.{name}"), "patched_since": patch_mark(f"{feed}.{name}")}
-    return {
-        fact: path.read_text(errors="replace") or "an unknown time" for fact, path in marks.items() if path.exists()
-    }
+    found = {fact: marked_since(mark) for fact, mark in marks.items()}
+    return {fact: since or "an unknown time" for fact, since in found.items() if since is not None}
 
 
 def _of_table(landed: dict, table: str) -> dict:

@@ -9,7 +9,7 @@ from highwater.runtime.printable import counted
 from highwater.scaffold.add_table import FurtherFeed
 from highwater.scaffold.rename_table import renamed_files
 from highwater.spark import dbt
-from highwater.spark.lake_tables import folders_of_tables
+from highwater.spark.lake_tables import newest_versions
 from highwater.spark.spark import quoted
 from highwater.upkeep import renaming
 from highwater.upkeep.alterations import Alteration
@@ -88,7 +88,7 @@ def alter(spark, alteration: Alteration, accept_loss: bool = False) -> list[str]
     if alteration.name:
         return rename(spark, entity, alteration.name)
     before = {path: path.read_text() if path.exists() else None for path in alteration.files}
-    is_built = f"lake.{entity}_changes" in folders_of_tables()
+    is_built = f"lake.{entity}_changes" in newest_versions()
     said = [f"{entity}: {alteration.words}."]
     try:
         alteration.edit()
@@ -124,7 +124,7 @@ def rename(spark, entity: str, new: str) -> list[str]:
     if renaming.under_way() is None:
         renaming.begin(spark, entity, new, renamed_files(entity, new))
     said = [f"{entity}: is called {new} from now on.", *renaming.finish(spark)]
-    if f"lake.{new}_changes" in folders_of_tables():
+    if f"lake.{new}_changes" in newest_versions():
         _view_anew(new)
     return [*said, NEXT]
 

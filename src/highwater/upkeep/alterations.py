@@ -26,7 +26,7 @@ from highwater.runtime.errors import UsageError
 from highwater.scaffold.add_table import FurtherFeed, further_feed
 from highwater.scaffold.periods import add_column, has_periods
 from highwater.scaffold.rename_table import renamed_files
-from highwater.spark.lake_tables import folders_of_tables
+from highwater.spark.lake_tables import newest_versions
 from highwater.spark.spark import quoted, session
 from highwater.upkeep.evolution import has_no_names
 
@@ -292,7 +292,7 @@ def _let_count_after(entity: str, further: FurtherFeed, resync: bool) -> None:
 
 
 def _highest_in_log(entity: str, feeds: list[str]) -> int:
-    if f"lake.{entity}_changes" not in folders_of_tables():
+    if f"lake.{entity}_changes" not in newest_versions():
         return 0
     named = ", ".join(map(sql_text, feeds))
     highest = "max(cast(conv(substr(change_sequence_number, 1, 16), 16, 10) as bigint))"

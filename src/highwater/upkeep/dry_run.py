@@ -6,14 +6,14 @@ from highwater.catalog.tables import LISTS
 from highwater.runtime.printable import counted, printable
 from highwater.scaffold.add_table import FurtherFeed
 from highwater.scaffold.rename_table import left_in, renamed_files
-from highwater.spark.lake_tables import folders_of_tables, newest_commit_in
+from highwater.spark.lake_tables import newest_versions
 from highwater.spark.spark import quoted
 from highwater.upkeep.alterations import Alteration
 
 
 def what_it_would_touch(spark, alteration: Alteration) -> list[str]:
     """Return what a change would edit, read and write, one line each; nothing is done."""
-    entity, there = alteration.entity, folders_of_tables()
+    entity, there = alteration.entity, newest_versions()
     lines = [f"{entity}: {alteration.words}.", *(f"would edit {path}" for path in alteration.files)]
     if f"lake.{entity}_changes" not in there:
         return [*lines, f"{entity} is not built yet: the next build makes it so."]
@@ -47,9 +47,8 @@ def what_it_would_touch(spark, alteration: Alteration) -> list[str]:
             rows = spark.sql(f"select count(*) from lake.{name} where table_name = {sql_text(entity)}").first()[0]
             lines.append(f"lake.{name}: {counted(rows, 'row')} of {entity} would be of {alteration.name}")
     for layer in ("changes", "merged", *(["history"] if has_history(entity) else [])):
-        if folder := there.get(f"lake.{entity}_{layer}"):
+        if (version := there.get(f"lake.{entity}_{layer}")) is not None:
             rows = spark.table(f"lake.{quoted(f'{entity}_{layer}')}").count()
-            version = int(newest_commit_in(folder).stem)
             stays = f"renamed to lake.{alteration.name}_{layer}" if alteration.name else "which stays until vacuum"
             lines.append(f"lake.{entity}_{layer}: {counted(rows, 'row')}, version {version}, {stays}")
     return [printable(line) for line in lines]

@@ -9,18 +9,19 @@ from pathlib import Path
 from highwater.builds import last_build
 from highwater.catalog.feeds import sql_text
 from highwater.runtime import faults
-from highwater.runtime.project import lake
+from highwater.runtime.deployment import METASTORE, is_here
+from highwater.runtime.project import lake, stored
+from highwater.runtime.state import files
 from highwater.spark.lake_tables import (
     COMMIT,
     FIRST,
     OF_VERSION,
     folders_of_tables,
     half_files,
-    newest_commit_in,
+    newest_of,
     unknown_tables,
 )
 from highwater.spark.places import in_metastore, rows_of
-from highwater.spark.spark import METASTORE
 
 REGISTERED = """
     select TBL_ID, NAME, TBL_NAME from APP.TBLS inner join APP.DBS on TBLS.DB_ID = DBS.DB_ID
@@ -39,9 +40,12 @@ MANAGED = [
 def put_aside() -> list[str]:
     """Quarantine half-written commits of tables in `<lake>/put_aside`; return one line per table.
 
-    If the commit that created a table is half-written, the whole folder of the table is moved.
+    If the commit that created a table is half-written, the whole folder of the table is moved. A store at a URI has
+    no half files.
     """
     said = []
+    if not is_here():
+        return said
     target = lake() / "put_aside" / datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S.%f")
     for name, folder in folders_of_tables().items():
         if not (half := half_files(folder)):
@@ -74,10 +78,12 @@ def recover(spark) -> tuple[list[str], list[str]]:
     """
     last_build.forget()
     said, failures, done = [], [], []
-    for name, folder in unknown_tables(spark).items():
+    for name in unknown_tables(spark):
+        schema, _, table = name.partition(".")
         try:
-            spark.sql(f"create schema if not exists `{name.partition('.')[0]}`")
-            spark.sql(f"create table {_quoted(name)} using delta location {sql_text(str(folder.absolute()))}")
+            spark.sql(f"create schema if not exists `{schema}`")
+            place = sql_text(stored(f"tables/{schema}.db/{table}"))
+            spark.sql(f"create table `{schema}`.`{table}` using delta location {place}")
         except Exception as error:
             why, what_to_do = faults.why_and_what_to_do(faults.everything_said(error), error)
             failures.append(f"{name} could not be registered: {why.rstrip('.')}. {what_to_do}.")
@@ -86,18 +92,13 @@ def recover(spark) -> tuple[list[str], list[str]]:
             said.append(f"{name}: registered")
     _take_over(spark, done)
     for folder in sorted((lake() / "tables").glob("*.db/*/")):
-        if not newest_commit_in(folder):
+        if newest_of(files().names(f"tables/{folder.parent.name}/{folder.name}/_delta_log")) < 0:
             failures.append(f"{folder} has no commit of Delta's, so nothing tells what table it is")
     return said, failures
 
 
-def _quoted(name: str) -> str:
-    schema, _, table = name.partition(".")
-    return f"`{schema}`.`{table}`"
-
-
 def _take_over(spark, names: list[str]) -> None:
-    url, names = spark.conf.get(METASTORE), {name.lower() for name in names}
+    url, names = spark.conf.get(METASTORE, ""), {name.lower() for name in names}
     if not names or not url.startswith("jdbc:derby:"):
         return
     with in_metastore(spark._jvm, url) as connection:

@@ -4,7 +4,6 @@ The plan is written first, to the journal `<lake>/renaming.json`, and removed la
 renaming that was killed is finished by running it again, or by a build.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,22 +12,25 @@ from highwater.catalog.as_built import forget, remember, remembered
 from highwater.catalog.entities import publish_groups
 from highwater.catalog.feeds import sql_text
 from highwater.catalog.tables import LISTS, tables_in
+from highwater.runtime.deployment import is_here, place
 from highwater.runtime.errors import UsageError
-from highwater.runtime.project import lake, open_differences, read_state, results, write_whole
+from highwater.runtime.project import lake, stored, write_whole
+from highwater.runtime.state import forget_state, read_state, write_state
 from highwater.scaffold.add_table import write_logged_tables
 from highwater.scaffold.rename_table import LAYERS, left_in, names_of_layers
 from highwater.spark import untold
+from highwater.spark.lake_tables import OPEN_DIFFERENCES, RECONCILIATIONS, is_table
 from highwater.spark.spark import quoted
 from highwater.upkeep.recover import recover
 
-
-def _journal() -> Path:
-    return lake() / "renaming.json"
+JOURNAL = "renaming.json"
 
 
 def under_way() -> tuple[str, str] | None:
-    """Return the old and the new name of a table whose renaming was killed; None: there is none."""
-    found = read_state(_journal())
+    """Return the old and the new name of a table whose renaming was killed; None: there is none, as at any URI."""
+    if not is_here():
+        return None
+    found = read_state(JOURNAL)
     return (found["was"], found["is"]) if {"was", "is", "texts"} <= found.keys() else None
 
 
@@ -49,20 +51,25 @@ def begin(spark, entity: str, new: str, texts: dict[Path, str | None]) -> None:
 
     Arguments:
         texts: of the files that change, see renamed_files; {} if the user has changed them already.
-    Raises: UsageError when the lake has a table of that name already.
+    Raises: UsageError when the lake has a table of that name already, or is at a URI, where no folder can be renamed.
     """
+    if not is_here():
+        raise UsageError(
+            f"{entity} cannot be called {new}: the lake is at {place()}, and to rename a table is to rename its "
+            "folder, for which highwater needs a lake in a folder."
+        )
     there, names = tables_in(spark, "lake"), names_of_layers(entity, new)
     if taken := sorted(new for old, new in names.items() if new in there):
         raise UsageError(
             f"{entity} cannot be called {new}: the lake has {', '.join(f'lake.{name}' for name in taken)} already"
         )
     written = {str(path): text for path, text in texts.items()}
-    write_whole(_journal(), json.dumps({"was": entity, "is": new, "texts": written}))
+    write_state(JOURNAL, {"was": entity, "is": new, "texts": written})
 
 
 def finish_project() -> list[str]:
     """Change the files of the project as the journal says; return one line per file."""
-    texts = {Path(path): text for path, text in read_state(_journal())["texts"].items()}
+    texts = {Path(path): text for path, text in read_state(JOURNAL)["texts"].items()}
     said = []
     for path, text in texts.items():
         if text is not None and not (path.exists() and path.read_text() == text):
@@ -93,11 +100,11 @@ def finish_lake(spark) -> list[str]:
                 f"transform_keys(log_batches, (name, batch) -> if(name = '{was}', '{new}', name)) "
                 f"where map_contains_key(log_batches, '{was}')"
             )
-    if (results() / "_delta_log").exists():
-        _say_anew(spark, f"delta.`{results()}`", was, new)
-    if (open_differences() / "_delta_log").exists():
+    if is_table(RECONCILIATIONS):
+        _say_anew(spark, f"delta.`{stored(RECONCILIATIONS)}`", was, new)
+    if is_table(OPEN_DIFFERENCES):
         spark.sql(
-            f"update delta.`{open_differences()}` set table_name = replace(replace(table_name, "
+            f"update delta.`{stored(OPEN_DIFFERENCES)}` set table_name = replace(replace(table_name, "
             f"'\"{was}\"', '\"{new}\"'), '__{was}\"', '__{new}\"') where table_name like '[\"{was}\",%'"
         )
     shapes = remembered()
@@ -106,7 +113,7 @@ def finish_lake(spark) -> list[str]:
         forget([was])
     untold.rename(was, new)
     account.rename(was, new)
-    _journal().unlink()
+    forget_state(JOURNAL)
     return [f"{old} is called {name} now" for old, name in renamed]
 
 
@@ -161,7 +168,7 @@ def _drop_views(spark, was: str) -> None:
 def finish(spark) -> list[str]:
     """Do the remaining steps of a renaming; return what was done, one line each."""
     was, _ = under_way()
-    texts = {Path(path): text for path, text in read_state(_journal())["texts"].items()}
+    texts = {Path(path): text for path, text in read_state(JOURNAL)["texts"].items()}
     said = finish_project()
     said += [f"{place} still names it {was}; change it there" for place in left_in(texts, was)]
     return [*finish_lake(spark), *said]

@@ -15,7 +15,10 @@ from highwater.catalog.models import models
 from highwater.catalog.tables import LISTS
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.faults import doing, trouble_of_one
+from highwater.runtime.project import stored
 from highwater.spark import dbt
+from highwater.spark.lake_tables import is_table
+from highwater.spark.lease import LEASE
 
 # up to which batch the ledger has counted the records of a feed, by entity
 MARKS = "select table_name, max(landing_batch) as mark from lake.ledger where feed = '{feed}' group by table_name"
@@ -87,6 +90,8 @@ def vacuum(spark, table: str | None = None) -> list[str]:
     if not table:
         names += [f"lake.{name}" for name in GATHERED]
         names += [f"lake.{group}_publications" for group in publish_groups()]
+    if not table and is_table(LEASE):
+        spark.sql(f"vacuum delta.`{stored(LEASE)}`")
     failures = []
     for name in filter(spark.catalog.tableExists, [*names, *(feed.raw_table for feed in feeds.values())]):
         try:

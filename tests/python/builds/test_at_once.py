@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 import pytest
 from dbt.adapters.spark.session import Cursor
 from highwater.catalog.feeds import declared_feeds
+from highwater.landing import raw_table
 from highwater.landing.landings import noted_landing
 from highwater.landing.raw_table import append, batch_after, entry_of_file, next_batch
 from highwater.runtime.errors import CheckError
@@ -20,7 +21,9 @@ from workshop import change
 
 pytestmark = pytest.mark.long
 FEED = "datastream_pairs"
-WRITES = re.compile(r"\s*(/\*.*?\*/)?\s*(--[^\n]*\s*)*(insert into|merge into|create table|create or replace table)", re.I | re.S)
+WRITES = re.compile(
+    r"\s*(/\*.*?\*/)?\s*(--[^\n]*\s*)*(insert into|merge into|create table|create or replace table)", re.I | re.S
+)
 # what a build is told that lost; nothing else may go wrong
 LOSES = "DELTA_CONCURRENT|DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|TABLE_OR_VIEW_ALREADY_EXISTS|DELTA_TABLE_ALREADY_EXISTS|another build has written"  # noqa: E501
 LAYERS = ("changes", "merged", "history")
@@ -32,11 +35,17 @@ def twins(workshop):
     """A table with a history and a publication, and the same once more, which is built in peace."""
     for name in ("twins", "alone"):
         workshop.add_table(f"{FEED}.{name}", "id:int", "v:string,n:int")
+        workshop.configure(name, "merged", "{meta: {merged: {compact_when: always}}}")
         (workshop.folder / f"models/history/user1/{name}_history.sql").write_text(
             f"{{{{ row_history(ref('{name}_changes'), '{name}') }}}}\n"
         )
         group(workshop, name, [name])
-        workshop.configure(name, "merged", "{meta: {merged: {compact_when: always}}}")
+    # a deployment like the embedded one, but that it is not known to be alone
+    profile = workshop.folder / "profiles/profiles.yml"
+    text = profile.read_text()
+    profile.write_text(
+        text + text[text.index("    embedded:") : text.index("    # Any master")].replace("embedded:", "shared:")
+    )
     return workshop
 
 
@@ -113,7 +122,7 @@ def test_two_builds_leave_what_one_leaves(twins, is_late):
         deliver(twins, number)
         twins.build(*[model.replace("twins", "alone") for model in MODELS[:3]], command="run")
         with Collisions(is_late) as collisions:
-            twins.build(*MODELS, command="run")
+            twins.build(*MODELS, command="run", target="shared")
         print(collisions.ends)
         written = {table for _, table, _ in collisions.ends}
         assert {"twins_changes", "twins_merged", "twins_history", "twins_publications", "ledger"} <= written
@@ -128,12 +137,13 @@ def test_without_its_guard_a_log_would_be_written_twice(twins):
     before = twins.value("select count(*) from lake.twins_changes")
     guard = re.compile(r"where if\(\s+exists.*?true\s+\)", re.S)
     with Collisions(True, lambda sql: guard.sub("", sql)):
-        twins.build("twins_changes", command="run")
+        twins.build("twins_changes", command="run", target="shared")
     assert twins.value("select count(*) from lake.twins_changes") - before == 8
 
 
-def test_a_batch_lands_once(twins):
+def test_a_batch_lands_once(twins, monkeypatch):
     """Two landings by one number: at once, one behind the other, and in a table that lost the number before."""
+    monkeypatch.setattr(raw_table, "is_embedded", lambda: False)
     feed, spark = declared_feeds()[FEED], twins.spark
 
     def entry():

@@ -203,7 +203,7 @@ def test_the_first_build_says_that_it_takes_minutes(tmp_path, monkeypatch):
     monkeypatch.setenv("HIGHWATER_LAKE", str(tmp_path))
     assert last_build.what_the_first_does(0) is None
     assert last_build.what_the_first_does(1).startswith("The first build of 1 table takes minutes: ")
-    monkeypatch.setattr(last_build, "folders_of_tables", lambda: {"raw.shop": 1, "lake.orders_changes": 1})
+    monkeypatch.setattr(last_build, "newest_versions", lambda: {"raw.shop": 1, "lake.orders_changes": 1})
     assert last_build.what_the_first_does(1) is None
 
 
@@ -259,7 +259,7 @@ class Played:
             "build.add_new_fields": lambda spark: None,
             "build.logged_tables": lambda: logs,
             "last_build.fingerprint": lambda others: f"{self.mark} {others}",
-            "last_build._versions": dict,
+            "last_build.newest_versions": dict,
             "last_build.summary": lambda *_: ("words", [], {}, {}),
             "rejections.check_thresholds": lambda: None,
             "rejections.of_build": lambda *_: ([], []),

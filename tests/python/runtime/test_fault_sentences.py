@@ -75,6 +75,12 @@ def test_the_root_cause_of_a_task_that_failed(lake, reason, to_do):
         ("[DELTA_TABLE_NOT_FOUND] Delta table `raw`.`shop` doesn't exist.", ["on raw.shop", "doesn't exist"]),
         ("[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] Cannot create table ('`raw`.`shop`'). The associated location "
          "('file:/l/tables/raw.db/shop') is not empty and also not a Delta table.", ["on raw.shop", "metastore"]),
+        ("io.delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITHOUT_HINT] Transaction conflict "
+         "detected. A concurrent WRITE added data", ["another command has written the same table", "Run it again"]),
+        ("[USER_RAISED_EXCEPTION] orders_changes: another build has written log_batch 4 meanwhile SQLSTATE: P0001",
+         ["another command has written the same table", "Run it again"]),
+        ("[TABLE_OR_VIEW_ALREADY_EXISTS] Cannot create table or view `lake`.`orders_changes`; it already exists.",
+         ["another command has written the same table", "Run it again"]),
         ("java.lang.OutOfMemoryError: Java heap space", ["Java ran out of memory", "spark.driver.memory"]),
         ("something nobody has seen", ["something nobody has seen", "the trace shows where"]),
     ],

@@ -16,7 +16,7 @@ from highwater.runtime.errors import UsageError
 from highwater.spark import jars as of_spark
 from highwater.spark.jars import JARS_S3A, LOG_STORE, fetch_for_s3a
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, get_return_value
 from repository import PROJECT
 
 OURS, DELTAS = "highwater.storage.S3ConditionalLogStore", "io.delta.storage.S3SingleDriverLogStore"
@@ -32,6 +32,12 @@ def settings_of(port: int) -> dict[str, str]:
         "fs.s3a.access.key": "key",
         "fs.s3a.secret.key": "secret",
     }
+
+
+@pytest.fixture(autouse=True)
+def errors_of_each_java(monkeypatch):
+    """PySpark, once it has a session, takes errors of every Java for those of its own."""
+    monkeypatch.setattr("py4j.java_gateway.get_return_value", get_return_value)
 
 
 @pytest.fixture(scope="module")

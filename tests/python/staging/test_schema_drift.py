@@ -206,7 +206,7 @@ def test_a_log_takes_nothing_in_that_cannot_be_noted(drifting, capsys, monkeypat
     drifting.deliver(TABLE, "letters.json", [change("INSERT", "47", {"id": 47, "V": "c"})])
     deliver(drifting, "full", 46, v="a", Tier=1)
     with monkeypatch.context() as patch:
-        patch.setattr("highwater.spark.untold.write_whole", no_space)
+        patch.setattr("highwater.spark.untold.write_state", no_space)
         status, output = said(capsys)
     assert status == 1 and "No space left on device" in output and "Traceback" not in output, output
     assert drifting.value("select count(*) from drifting_changes where source_file like '%/full.json'") == 0

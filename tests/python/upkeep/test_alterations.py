@@ -142,7 +142,7 @@ def test_another_name(project, monkeypatch):
     while True:
         with monkeypatch.context() as patch:  # each time one step further
             left = iter(range(1))
-            for owner, name in ((renaming, "write_whole"), (Path, "unlink")):
+            for owner, name in ((renaming, "write_whole"), (renaming, "forget_state"), (Path, "unlink")):
                 patch.setattr(owner, name, until_killed(getattr(owner, name), left))
             try:
                 renaming.finish_project()
@@ -248,7 +248,7 @@ def test_what_would_be_lost_is_told_with_the_command_that_was_typed(tmp_path, mo
     def refuse(*_):
         raise WouldBeLostError("take the loss: highwater rebuild jars --from raw --accept-loss", words)
 
-    monkeypatch.setattr(altering, "folders_of_tables", lambda: {"lake.jars_changes": tmp_path})
+    monkeypatch.setattr(altering, "newest_versions", lambda: {"lake.jars_changes": 1})
     monkeypatch.setattr(altering, "rebuild_from_raw", refuse)
     monkeypatch.setattr(
         altering, "meet", lambda *_: [Met("jars", "highwater rebuild jars", is_refused=True, lost=words)]

@@ -24,8 +24,10 @@ from highwater.reconcile import reconcile as reconciliation
 from highwater.reconcile.export import Export, newest_export
 from highwater.reconcile.results import RUN
 from highwater.reconcile.verdict import EXIT_CODES, FAIL, INCONCLUSIVE, PASS
+from highwater.runtime import project
 from highwater.runtime.errors import UsageError
 from highwater.runtime.project import lake
+from highwater.spark.lake_tables import RECONCILIATIONS
 from workshop import change, in_soak_but
 
 pytestmark = pytest.mark.long
@@ -637,7 +639,7 @@ def test_what_mends_each_difference_is_said_and_nothing_is_changed(fleet):
 
 
 def stored(workshop):
-    return workshop.spark.read.format("delta").load(str(reconciliation.results()))
+    return workshop.spark.read.format("delta").load(project.stored(RECONCILIATIONS))
 
 
 def test_results_are_appended_and_every_format_tells_the_verdict(fleet):
@@ -746,4 +748,4 @@ def test_the_command_runs_beside_another_process_and_exits_with_the_verdict(flee
 
 def test_nothing_is_left_behind(fleet):
     assert not list(lake().glob("reconcile-*"))
-    shutil.rmtree(reconciliation.results())
+    shutil.rmtree(project.stored(RECONCILIATIONS))

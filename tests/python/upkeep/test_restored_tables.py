@@ -13,7 +13,6 @@ from highwater.landing.landings import gone_back
 from highwater.runtime.errors import UsageError
 from highwater.runtime.project import lake
 from highwater.spark import lake_tables
-from highwater.spark.lake_tables import newest_commit_in
 from highwater.status.status import status
 from highwater.upkeep import rebuild as rebuilding
 from highwater.upkeep import recover
@@ -27,6 +26,11 @@ RAW = f"raw.{FEED}"
 
 
 @pytest.fixture(scope="module")
+def newest_commit_in(folder):
+    """The file of the newest commit of a table."""
+    return max(folder.glob(f"_delta_log/{'[0-9]' * 20}.json"))
+
+
 def depot(workshop):
     """A table whose log has classified three batches, one of its feed never built, one of a feed never landed."""
     workshop.add_table(TABLE, "id:bigint", "v:string")

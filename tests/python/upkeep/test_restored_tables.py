@@ -25,12 +25,12 @@ UNBUILT = "datastream_restored.crates"
 RAW = f"raw.{FEED}"
 
 
-@pytest.fixture(scope="module")
 def newest_commit_in(folder):
     """The file of the newest commit of a table."""
     return max(folder.glob(f"_delta_log/{'[0-9]' * 20}.json"))
 
 
+@pytest.fixture(scope="module")
 def depot(workshop):
     """A table whose log has classified three batches, one of its feed never built, one of a feed never landed."""
     workshop.add_table(TABLE, "id:bigint", "v:string")

@@ -85,7 +85,7 @@ def test_it_is_built_and_shown_as_in_a_folder(project):
             ["status", "--format", "json"], query("select count(*) as n from table1"), ["reconcile", "customers"]
         )
     )
-    state = [json.loads(line) for line in state.splitlines()]
+    state = [json.loads(line) for line in state.splitlines() if line.startswith("{")]
     assert {row["table"]: row["rows"] for row in state} == {"table1": 188, "customers": 10}
     assert rows_in(rows) == [[188]]
     assert compared.startswith("PASS: 1 table, 1 passed"), compared
@@ -108,8 +108,10 @@ def test_upkeep_leaves_the_rows(project):
             ["status", "--format", "json"],
         )
     )
-    before, after = ([json.loads(line)["rows"] for line in said.splitlines()] for said in (before, after))
-    assert before == after
+    before, after = (
+        [json.loads(line)["rows"] for line in said.splitlines() if line.startswith("{")] for said in (before, after)
+    )
+    assert before == after and len(before) == 2
 
 
 def at_once(project, meeting, *commands: list[str]) -> list[list]:

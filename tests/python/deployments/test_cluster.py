@@ -8,7 +8,7 @@ import pytest
 from deployed import deployed
 from workshop import change
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 KEY = 9007199254750000
 ROWS = "select customer_id, name from customers where customer_id >= {} order by all"
 IN_RAW = "select entry, count(*) as n from raw.datastream_user1 where landing_batch = {} group by all order by all"
@@ -92,7 +92,6 @@ def test_it_is_built_and_shown_as_in_a_folder(project):
     assert not list(project.folder.glob(".lake/tables")), "nothing of the lake is in a folder of the driver's"
 
 
-@pytest.mark.soak
 def test_upkeep_leaves_the_rows(project):
     before, *_, after = well(
         project.run(
@@ -131,7 +130,6 @@ def test_of_two_landings_at_once_one_lands(project, tmp_path):
     assert rows_in(found.said) == [["file", 1], ["record", 3]]
 
 
-@pytest.mark.soak
 def test_two_builds_at_once_leave_what_one_leaves(project, tmp_path):
     project.put("landing/datastream_user1/customers/built-at-once.json", customers(4))
     project.run(["land"])
@@ -142,7 +140,6 @@ def test_two_builds_at_once_leave_what_one_leaves(project, tmp_path):
     assert rows_in(rows.said) == [[KEY + 40 + n, f"4 {n}"] for n in range(3)]
 
 
-@pytest.mark.soak
 def test_a_killed_build_holds_the_lake_for_a_while_and_the_next_one_goes_on(project):
     project.put("landing/datastream_user1/customers/killed.json", customers(2))
     logged = project.commits("lake.customers_changes")
@@ -162,7 +159,6 @@ def test_a_killed_build_holds_the_lake_for_a_while_and_the_next_one_goes_on(proj
     assert rows_in(found.said) == [[KEY + 20 + n, f"2 {n}"] for n in range(3)]
 
 
-@pytest.mark.soak
 def test_dbt_goes_through_thrift(project):
     project.put("landing/datastream_user1/customers/thrift.json", customers(3))
     with project.thrift() as port:

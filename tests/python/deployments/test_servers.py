@@ -26,7 +26,6 @@ from repository import PROJECT
 from servers import PASSWORD
 from workshop import environment_of_a_user
 
-# in CI test_cluster has all of them
 pytestmark = pytest.mark.soak
 IN_A_SESSION = """
 import json, sys, time

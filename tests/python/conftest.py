@@ -54,7 +54,7 @@ LONG_FIRST = [
     "test_planted_faults", "test_extract", "test_tungsten_arcion_debezium", "test_debezium_engine",
     "test_debezium_recorded", "test_publishing", "test_reconcile_forms", "test_failing_calls",
     "test_periods_of_columns", "test_moves", "test_shards", "test_reconcile_command", "test_falling_positions",
-    "test_random_histories", "test_java_classes", "test_servers", "test_landing",
+    "test_random_histories", "test_java_classes", "test_at_once", "test_landing",
 ]  # fmt: skip
 
 

@@ -78,7 +78,8 @@ class Deployed:
         settings = {words[0]: words[1] for words in here if words and not words[0].startswith("#")} | settings
         jars = [str(jar) for folder in ("jars", "jars-s3a") for jar in sorted((PROJECT / ".spark" / folder).glob("*"))]
         own = {"spark.jars": ",".join(jars), "spark.master": "local[1]", "spark.driver.extraClassPath": ":".join(jars)}
-        del settings["spark.driver.extraJavaOptions"]
+        # Java takes one collector, and the server is told its own
+        del settings["spark.driver.extraJavaOptions"], settings["spark.driver.defaultJavaOptions"]
         with thrift_server(self.folder, settings | own, "1500m") as port:
             yield port
 

@@ -35,6 +35,7 @@ bench: setup  ## landing and staging against Spark's own readers, merging agains
 	@$(BIN)/python scripts/bench/years.py
 	@$(BIN)/python scripts/bench/fleet.py
 	@$(BIN)/python scripts/bench/history.py
+	@$(BIN)/python scripts/bench/inserts.py
 	@$(BIN)/python scripts/bench/reconcile.py
 
 wheel: setup  ## dist/highwater-VERSION-py3-none-any.whl: the command, with its dbt package

@@ -1,4 +1,4 @@
-"""Servers of a lake that several machines share, on the loopback address: metastore, Spark's cluster, S3, Thrift.
+"""Servers of a lake that several machines share, on the loopback address: metastore, Spark's cluster, Thrift.
 
 Each is there when its context begins, or fails with the last lines of its log; it is stopped by its process id.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import highwater
 import pyspark
@@ -313,48 +313,3 @@ def thrift_server(folder: Path, settings: dict[str, str], memory: str = "1g"):
     }  # fmt: skip
     with running("thrift", command, folder, _listens(port), 120, environment):
         yield port
-
-
-# the server does not look whether a signature is right, but who has none may not write an object again
-SIGNED = f"AWS4-HMAC-SHA256 Credential={USER}/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
-
-
-@dataclass(frozen=True)
-class ObjectStore:
-    """An S3 server; any key and secret open it.
-
-    Attributes:
-        endpoint: its URL.
-    """
-
-    endpoint: str
-
-    def put(self, path: str, content: bytes = b"", **headers: str):
-        """Make a bucket, or an object: `<bucket>/<key>`. Raises: HTTPError, 412 when a condition does not hold."""
-        given = {name.replace("_", "-"): value for name, value in headers.items()}
-        own = {"Authorization": SIGNED, "Content-Type": "application/octet-stream"}
-        request = Request(f"{self.endpoint}/{path}", data=content, method="PUT", headers=own | given)
-        with urlopen(request, timeout=30) as answer:
-            answer.read()
-
-    def environment(self) -> dict[str, str]:
-        """What pyarrow and the SDKs of AWS need to know of it."""
-        return {
-            "AWS_ACCESS_KEY_ID": USER,
-            "AWS_SECRET_ACCESS_KEY": PASSWORD,
-            "AWS_ENDPOINT_URL": self.endpoint,
-            "AWS_REGION": "us-east-1",
-        }
-
-
-@contextmanager
-def object_store(folder: Path):
-    """An empty S3 server that keeps everything in memory.
-
-    Arguments:
-        folder: for its log.
-    """
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", port]
-    with running("s3", command, folder, _listens(port)):
-        yield ObjectStore(f"http://127.0.0.1:{port}")

@@ -110,8 +110,10 @@ def append(frame, feed: Feed, number: int, at: datetime) -> None:
     spark, mark, writer = frame.sparkSession, uuid.uuid4().hex, f"highwater-{feed.name}"
     frame = frame.withColumn("landing_batch", f.lit(number).cast("bigint"))
     frame = frame.withColumn("landed_at", f.timestamp_micros(f.lit(micros(at)).cast("bigint")))
-    columns, before = spark.table(feed.raw_table).columns, newest_version("raw", feed.name)
-    options = {} if is_embedded() else {"txnAppId": writer, "txnVersion": number, "userMetadata": mark}
+    columns, options, before = spark.table(feed.raw_table).columns, {}, -1
+    if not is_embedded():
+        options = {"txnAppId": writer, "txnVersion": number, "userMetadata": mark}
+        before = newest_version("raw", feed.name)
     try:
         frame.select(*columns).write.format("delta").mode("append").options(**options).saveAsTable(feed.raw_table)
     except Exception as error:

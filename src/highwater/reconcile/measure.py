@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from highwater.catalog.feeds import sql_text
@@ -120,11 +120,17 @@ def _folder():
     for left in files().names(""):
         begun = left.removeprefix(SCRATCH).partition("-")[0]
         if left.startswith(SCRATCH) and begun.isdecimal() and time.time() - int(begun) > A_DAY:
-            files().remove(left)
+            _remove(left)
     folder = f"{SCRATCH}{int(time.time())}-{uuid.uuid4().hex[:8]}"
     try:
         yield stored(folder)
     finally:
+        _remove(folder)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder where that can be done; the next run tries again, and another may have done so meanwhile."""
+    with suppress(Exception):
         files().remove(folder)
 
 

@@ -81,19 +81,21 @@ def is_here() -> bool:
 
 
 def _chosen() -> tuple[str, tuple, bool]:
-    path = profiles().resolve()
-    written_at = path.stat().st_mtime_ns
-    environment = tuple((name, os.environ.get(name)) for name in _variables(path, written_at))
-    return _read(path, written_at, Path.cwd(), os.environ.get("HIGHWATER_TARGET"), environment)
+    # asked for with every path of the lake, so the profile is read again only when something of it is another
+    path, project = str(profiles()), os.getcwd()
+    written_at = os.stat(path).st_mtime_ns
+    environment = tuple(os.environ.get(name) for name in _variables(path, project, written_at))
+    return _read(path, project, written_at, os.environ.get("HIGHWATER_TARGET"), environment)
 
 
 @lru_cache(maxsize=16)
-def _variables(path: Path, _written_at: int) -> list[str]:
-    return re.findall(r"env_var\(\s*['\"](\w+)", path.read_text(encoding="utf-8"))
+def _variables(path: str, _project: str, _written_at: int) -> list[str]:
+    return re.findall(r"env_var\(\s*['\"](\w+)", Path(path).read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=16)
-def _read(path: Path, _written_at: int, _project: Path, target: str | None, _environment: tuple) -> tuple:
+def _read(where: str, _project: str, _written_at: int, target: str | None, _environment: tuple) -> tuple:
+    path = Path(where).resolve()
     jinja = Environment()
     jinja.globals["env_var"] = _env_var
     try:

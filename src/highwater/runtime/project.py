@@ -41,7 +41,8 @@ def _refuse_embedded_elsewhere() -> None:
 
 def lake() -> Path:
     """Return the folder of this machine that the lake has: tables and metastore, or, of one at a URI, logs alone."""
-    return Path(place()) if is_here() else Path(".lake")
+    where = place()
+    return Path(".lake" if IS_URI.match(where) else where)
 
 
 def utc_now() -> str:

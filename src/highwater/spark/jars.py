@@ -15,7 +15,7 @@ from highwater.runtime.errors import UsageError
 from highwater.runtime.java import require_java
 from highwater.runtime.package import link_package, package
 from highwater.runtime.project import enter_project
-from highwater.spark.spark import JARS, java_output_in
+from highwater.spark.spark import JARS, JARS_OF_S3A, java_output_in
 
 PACKAGES = [
     "io.delta:delta-spark_4.1_2.13:4.4.0",
@@ -50,7 +50,6 @@ NOT_FOR_S3A = [
     "org.apache.httpcomponents:*",
     "org.slf4j:slf4j-api",
 ]
-JARS_S3A = Path(".spark/jars-s3a")
 LOG_STORE = Path("java/logstore/highwater-logstore.jar")
 PINNED, PINNED_S3A = "jars.sha256", "jars-s3a.sha256"
 
@@ -107,15 +106,15 @@ def fetch_for_s3a() -> None:
             f"there is no {store}, without which two writers on S3 lose commits of each other. It is made by a JDK in "
             "the repository: make setup"
         )
-    ours = JARS_S3A / store.name
-    if JARS_S3A.is_dir() and not (ours.exists() and ours.read_bytes() == store.read_bytes()):
-        beside = JARS_S3A / f".{store.name}.{os.getpid()}"  # another command may have the one that is there open
+    ours = JARS_OF_S3A / store.name
+    if JARS_OF_S3A.is_dir() and not (ours.exists() and ours.read_bytes() == store.read_bytes()):
+        beside = JARS_OF_S3A / f".{store.name}.{os.getpid()}"  # another command may have the one that is there open
         shutil.copy(store, beside)
         os.replace(beside, ours)
-    if differences(JARS_S3A, PINNED_S3A):
+    if differences(JARS_OF_S3A, PINNED_S3A):
         jars = _fetched("the jars of S3: Hadoop's s3a and AWS' SDK", 14, FOR_S3A, SPARK_HAS + NOT_FOR_S3A)
         shutil.copy(store, jars)
-        _put(jars, JARS_S3A, PINNED_S3A)
+        _put(jars, JARS_OF_S3A, PINNED_S3A)
 
 
 def _fetched(what: str, megabytes: int, packages: list[str], left_out: list[str]) -> Path:

@@ -20,7 +20,7 @@ from highwater.runtime.deployment import is_embedded, place, settings, target_na
 from highwater.runtime.errors import UsageError
 from highwater.runtime.faults import everything_said
 from highwater.spark.lake_tables import is_table, require_known_tables
-from highwater.spark.spark import remove_unfinished_tables, session
+from highwater.spark.spark import quoted, remove_unfinished_tables, session
 
 LEASE = "lease.delta"
 SCHEMA = "holder string, command string, host string, process bigint, since timestamp, renewed_at timestamp"
@@ -153,7 +153,7 @@ def _create(spark) -> None:
 def _update(spark, values: str, where: str) -> bool:
     """Set values of the row of the lease where something holds; return whether it did, and nobody else was first."""
     try:
-        done = spark.sql(f"update delta.`{project.stored(LEASE)}` set {values} where {where}").first()
+        done = spark.sql(f"update delta.{quoted(project.stored(LEASE))} set {values} where {where}").first()
     except Exception as error:
         if not re.search(LOST, everything_said(error)):
             raise

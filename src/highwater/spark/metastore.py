@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from highwater.runtime import faults
+from highwater.runtime.deployment import METASTORE
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.java import java_command, require_java
 from highwater.spark.java_classes import FOLDER
 from highwater.spark.places import in_transaction, rows_of
 
 OPTIONS = "spark.hadoop.javax.jdo.option."
-URL, DRIVER, USER, PASSWORD = (
-    f"{OPTIONS}{name}" for name in ("ConnectionURL", "ConnectionDriverName", "ConnectionUserName", "ConnectionPassword")
+URL = METASTORE
+DRIVER, USER, PASSWORD = (
+    f"{OPTIONS}{name}" for name in ("ConnectionDriverName", "ConnectionUserName", "ConnectionPassword")
 )
 # the schema of Hive 2.3.10; Hive refuses an older one
 VERSION = (2, 3, 0)

@@ -19,6 +19,7 @@ from highwater.runtime.project import stored
 from highwater.spark import dbt
 from highwater.spark.lake_tables import is_table
 from highwater.spark.lease import LEASE
+from highwater.spark.spark import quoted
 
 # up to which batch the ledger has counted the records of a feed, by entity
 MARKS = "select table_name, max(landing_batch) as mark from lake.ledger where feed = '{feed}' group by table_name"
@@ -91,7 +92,7 @@ def vacuum(spark, table: str | None = None) -> list[str]:
         names += [f"lake.{name}" for name in GATHERED]
         names += [f"lake.{group}_publications" for group in publish_groups()]
     if not table and is_table(LEASE):
-        spark.sql(f"vacuum delta.`{stored(LEASE)}`")
+        spark.sql(f"vacuum delta.{quoted(stored(LEASE))}")
     failures = []
     for name in filter(spark.catalog.tableExists, [*names, *(feed.raw_table for feed in feeds.values())]):
         try:

@@ -1,7 +1,6 @@
 """A project whose lake and landing are on S3, with a shared metastore, on a cluster that sees no folder of it."""
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -174,5 +173,3 @@ def configure(folder: Path, store: S3):
     at = next(number for number, line in enumerate(lines) if 'spark.master: "{{' in line)
     lines[at:at] = [f"        {name}: {json.dumps(value)}" for name, value in settings.items()]
     profile.write_text("\n".join(lines) + "\n")
-    (folder / ".spark").exists() or (folder / ".spark").symlink_to(PROJECT / ".spark")
-    assert os.path.exists(folder / ".spark/jars")

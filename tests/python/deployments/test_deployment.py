@@ -14,6 +14,7 @@ from highwater.runtime import deployment, project, state
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.spark import lease as leases
 from highwater.spark.hadoop_files import HadoopFiles
+from highwater.spark.spark import _start_java_without_secrets
 from highwater.status.doctor import examine
 from repository import PROJECT
 
@@ -160,6 +161,31 @@ def test_a_store_that_loses_commits_is_refused(cluster):
             leases.require_safe_store()
 
 
+def test_a_secret_is_on_no_command_line_of_java(monkeypatch):
+    given = []
+    monkeypatch.setattr("pyspark.SparkConf", Settings)
+    monkeypatch.setattr("pyspark.SparkContext._ensure_initialized", lambda conf: given.extend(conf.pairs))
+    shown = {"spark.driver.memory": "1g", "spark.hadoop.javax.jdo.option.ConnectionUserName": "hive"}
+    secret = {
+        "spark.hadoop.javax.jdo.option.ConnectionPassword": "a secret",
+        "spark.hadoop.fs.s3a.secret.key": "a secret",
+        "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "a secret",
+    }
+    _start_java_without_secrets(shown | secret)
+    assert dict(given) == shown
+
+
+class Settings:
+    """What is given to Java; the real one asks a Java that is there."""
+
+    def __init__(self, loadDefaults):
+        assert not loadDefaults
+
+    def setAll(self, pairs):
+        self.pairs = pairs
+        return self
+
+
 @pytest.fixture
 def shared(workshop, monkeypatch):
     """The lake of the tests as one that many machines write."""
@@ -182,6 +208,16 @@ def test_one_command_has_the_lease_and_the_next_one_is_told(shared, monkeypatch)
     assert leases.step_under_way(spark) is None and not project.holds_lease()
     with leases.lease("highwater land"):
         pass
+
+
+def test_the_lease_of_a_lake_with_a_hostile_name(shared, monkeypatch, tmp_path):
+    folder = tmp_path / "o'brien's `lake` \"x\" ünï % 100"
+    folder.mkdir()
+    monkeypatch.setenv("HIGHWATER_LAKE", str(folder))
+    with leases.lease("highwater `build`'; drop table x --"):
+        assert leases.step_under_way(shared.spark).startswith("highwater `build`; drop table x -- is running")
+    assert leases.step_under_way(shared.spark) is None
+    assert (folder / "lease.delta/_delta_log").is_dir()
 
 
 def test_recover_begins_where_others_refuse(shared, monkeypatch):

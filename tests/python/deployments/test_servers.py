@@ -5,16 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.error import HTTPError
 
 import pytest
+import s3
 from cluster import (
     DELTA,
     QUICKLY,
     can_blind,
     command_lines,
     configuration,
-    object_store,
     running,
     settings_of_cluster,
     shared_metastore,
@@ -22,6 +21,7 @@ from cluster import (
     thrift_server,
     zipped_package,
 )
+from deployed import credentials
 from repository import PROJECT
 from servers import PASSWORD
 from workshop import environment_of_a_user
@@ -138,16 +138,16 @@ def test_thrift_reads_the_same_table(rows, folders, settings):
         assert not [line for line in command_lines() if PASSWORD in line]
 
 
-def test_the_object_store_lets_one_of_two_win_a_name(folders, monkeypatch):
+def test_the_object_store_lets_one_of_two_win_a_name(monkeypatch):
     from pyarrow import fs
 
-    with object_store(folders / "servers") as store:
-        for name, value in store.environment().items():
+    with s3.serving() as store:
+        for name, value in credentials(store).items():
             monkeypatch.setenv(name, value)
-        store.put("lake")
-        store.put("lake/log/0.json", b"first", If_None_Match="*")
-        with pytest.raises(HTTPError, match="412"):
-            store.put("lake/log/0.json", b"second", If_None_Match="*")
+        once = {**s3.ANYBODY, "If-None-Match": "*"}
+        first, *_ = store.answer("PUT", "/lake/log/0.json", b"first", once)
+        second, *_ = store.answer("PUT", "/lake/log/0.json", b"second", once)
+        assert (first, second) == (200, 412)
         system, path = fs.FileSystem.from_uri("s3://lake/log/0.json")
         with system.open_input_stream(path) as stream:
             assert stream.read() == b"first"

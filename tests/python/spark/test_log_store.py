@@ -14,7 +14,7 @@ import pytest
 import s3
 from highwater.runtime.errors import UsageError
 from highwater.spark import jars as of_spark
-from highwater.spark.jars import JARS_S3A, LOG_STORE, fetch_for_s3a
+from highwater.spark.jars import JARS_OF_S3A, LOG_STORE, fetch_for_s3a
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError, get_return_value
 from repository import PROJECT
@@ -44,7 +44,7 @@ def errors_of_each_java(monkeypatch):
 def jars() -> list[str]:
     """Make sure of the jars of S3; return the class path."""
     subprocess.run([sys.executable, "-m", "highwater.spark.jars", "s3a"], cwd=PROJECT, check=True)
-    return [str(PROJECT / ".spark/jars/*"), str(PROJECT / JARS_S3A / "*")]
+    return [str(PROJECT / ".spark/jars/*"), str(PROJECT / JARS_OF_S3A / "*")]
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_no_version_is_won_by_two_writers(server, processes):
 def project(jars, tmp_path, monkeypatch):
     """Enter a project that has the jars of S3, and no network."""
     (tmp_path / "dbt_project.yml").write_text("name: highwater\n")
-    for name in ("conf", LOG_STORE.parent, JARS_S3A):
+    for name in ("conf", LOG_STORE.parent, JARS_OF_S3A):
         shutil.copytree(PROJECT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(of_spark, "_fetched", lambda what, *_: pytest.fail(f"{what} are fetched"))
@@ -141,13 +141,13 @@ def project(jars, tmp_path, monkeypatch):
 
 def test_jars_of_s3_are_fetched_once(project):
     fetch_for_s3a()
-    (JARS_S3A / LOG_STORE.name).write_bytes(b"of another version")
+    (JARS_OF_S3A / LOG_STORE.name).write_bytes(b"of another version")
     fetch_for_s3a()
-    assert (JARS_S3A / LOG_STORE.name).read_bytes() == LOG_STORE.read_bytes()
+    assert (JARS_OF_S3A / LOG_STORE.name).read_bytes() == LOG_STORE.read_bytes()
 
 
 def test_an_altered_jar_of_s3_is_fetched_again(project):
-    (jar,) = JARS_S3A.glob("*awssdk_s3-2*")
+    (jar,) = JARS_OF_S3A.glob("*awssdk_s3-2*")
     jar.write_bytes(jar.read_bytes() + b"x")
     with pytest.raises(pytest.fail.Exception, match="the jars of S3"):
         fetch_for_s3a()

@@ -27,7 +27,7 @@ long: setup  ## the tests that take minutes each; CI runs them too
 soak: setup  ## everything, also many histories, kills, big files: hours
 	@$(BIN)/pytest --soak
 
-bench: setup  ## landing and staging against Spark's own readers, merging against stock dbt's, a hundred tables, many builds, histories, comparing against a join
+bench: setup  ## landing and staging against Spark's own readers, merging against stock dbt's, a hundred tables, many builds, histories, many files, comparing against a join
 	@$(BIN)/python scripts/bench/formats.py
 	@$(BIN)/python scripts/bench/merge.py
 	@$(BIN)/python scripts/bench/day.py
@@ -36,6 +36,7 @@ bench: setup  ## landing and staging against Spark's own readers, merging agains
 	@$(BIN)/python scripts/bench/fleet.py
 	@$(BIN)/python scripts/bench/history.py
 	@$(BIN)/python scripts/bench/inserts.py
+	@$(BIN)/python scripts/bench/many_files.py
 	@$(BIN)/python scripts/bench/reconcile.py
 
 wheel: setup  ## dist/highwater-VERSION-py3-none-any.whl: the command, with its dbt package

@@ -8,6 +8,7 @@ from pyarrow import fs
 
 from highwater.catalog.feeds import Feed, sql_text
 from highwater.landing.deliveries import skipping
+from highwater.landing.file_entries import FileEntries
 from highwater.landing.listing import DeliveredFile, Found, filesystem
 from highwater.runtime.errors import UsageError
 from highwater.runtime.printable import printable
@@ -91,10 +92,13 @@ def _moment(path: str, below, given) -> str | None:
     return moment.isoformat(sep=" ")
 
 
-def corrected_exports(feed: Feed, delivered: list[DeliveredFile], known: dict) -> list[tuple[DeliveredFile, dict]]:
+def corrected_exports(
+    feed: Feed, delivered: list[DeliveredFile], entries: FileEntries
+) -> list[tuple[DeliveredFile, dict]]:
     """Return the exports that have landed by another declaration than `_exports.yml` has now, each with its entry."""
     if feed.role != "export":
         return []
+    known = entries.of([file.source_file for file in delivered])
     landed = [(file, known[file.source_file]) for file in delivered if file.source_file in known]
     return [
         (file, entry)

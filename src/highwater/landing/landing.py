@@ -19,6 +19,7 @@ from highwater.landing.bar import bar_of_tasks
 from highwater.landing.declared_exports import corrected_exports, correction, exports_refused, take_corrections
 from highwater.landing.deliveries import cut_in_words, skipping
 from highwater.landing.feed_folders import delivered_files, is_gone, look, undeclared_folders
+from highwater.landing.file_entries import FileEntries
 from highwater.landing.landings import (
     gone_back,
     landed_before_whole,
@@ -43,7 +44,6 @@ from highwater.landing.raw_table import (
     create_raw_table,
     entries_of_files,
     entry_of_delivered,
-    known_files,
     micros,
     next_batch,
     spark_schema,
@@ -139,15 +139,15 @@ def land(spark, feed: Feed) -> Landed:
         return result
     is_first = not spark.catalog.tableExists(feed.raw_table)
     create_raw_table(spark, feed)
-    entries = [] if is_first else entries_of_files(spark, feed)
-    known = known_files(entries)
+    entries = FileEntries() if is_first else entries_of_files(spark, feed)
+    known = entries.of([file.source_file for file in delivered.odd])
     new, changed = new_and_changed(
-        feed, delivered.files + [file for file in delivered.odd if file.source_file in known], known
+        feed, delivered.files + [file for file in delivered.odd if file.source_file in known], entries
     )
     if feed.role == "export":
         refused = exports_refused(feed, new)
         new, result.refused = [file for file in new if file.source_file not in refused], [*set(refused.values())]
-        corrected = corrected_exports(feed, delivered.files, known)
+        corrected = corrected_exports(feed, delivered.files, entries)
         if corrected:
             take_corrections(spark, feed, corrected)
         result.corrected = [correction(file, entry) for file, entry in corrected]
@@ -157,14 +157,14 @@ def land(spark, feed: Feed) -> Landed:
     result.cut = [file.source_file for file in cut]
     new = [file for file in new if file not in cut] if cut else new
     result.odd = [file.source_file for file in delivered.odd if file.source_file not in known]
-    result.is_gone = bool(known) and is_gone(feed)
-    result.newest = max(((entry["landing_batch"], entry["landed"]) for entry in known.values()), default=(0, 0))
-    begun = begun_before(feed.root, new, gone_files(known, delivered)) if feed.role != "export" else ()
+    result.is_gone = bool(entries) and is_gone(feed)
+    result.newest = entries.newest
+    begun = begun_before(feed.root, new, gone_files(entries, delivered, new)) if feed.role != "export" else ()
     result.begun = landed_before_whole(feed, [(file.source_file, before) for file, before in begun])
     last = newest_landing(spark, feed, result.newest)
     result.gone_back = gone_back(feed.name, result.newest, last)
     names_tables = feed.options.table_in_records
-    if names_tables and (moves := moves_of(feed, entries)):
+    if names_tables and (moves := moves_of(feed, entries.fields())):
         number, at = batch_after(*last)
         last = result.newest = (number, micros(at))
         move_records(spark, feed, moves, number, at)
@@ -284,7 +284,7 @@ def _land_batch(spark, feed, files, number, at, owners: dict[str, Table], keeps_
         raise
     if feed.options.table_in_records:
         files = entries_of_files(spark, feed, f"entry = 'file' and landing_batch = {number}")
-        repair_names(spark, feed, number, files, owners)
+        repair_names(spark, feed, number, files.of_batch(number), owners)
     return counted.value
 
 
@@ -305,12 +305,12 @@ def land_again(spark, feed: Feed, names: list[str]) -> int:
             f"{printable(', '.join(gone))}: the file is no longer in the landing folder; deliver it again."
         )
     entries = entries_of_files(spark, feed)
-    known = known_files(entries)
     files = [delivered[name] for name in names]
     if cut := cut_files(feed.root, feed.format, files):
         raise CheckError("\n".join(cut_in_words(feed, file.source_file) for file in cut))
     later = []
     for file in files:
+        known = entries.called(file.source_file)
         last = max(number_of_content(name) for name in known if name_of_content(name) == file.source_file)
         later.append(replace(file, source_file=f"{file.source_file}@{last + 1}"))
     skipped = [entry_of_delivered(spark, feed, "skipped", file) for file in files]
@@ -335,8 +335,7 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
         raise UsageError(f"{shown}: no feed of that name; files are named <feed>/<path below its folder>.")
     create_raw_table(spark, feed)
     delivered = look(feed)
-    known = known_files(entries_of_files(spark, feed))
-    new, changed = new_and_changed(feed, delivered.files + delivered.odd, known)
+    new, changed = new_and_changed(feed, delivered.files + delivered.odd, entries_of_files(spark, feed))
     files = {name: file for file in new + changed for name in (printable(file.source_file), file.source_file)}
     if source_file not in files:
         raise UsageError(f"{shown} is not waiting: it has landed or was skipped, or there is no such file.")

@@ -25,7 +25,7 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """A file, or something that should be one.
 
@@ -43,7 +43,7 @@ class Found:
     left: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DeliveredFile:
     """A file in a landing folder.
 
@@ -214,11 +214,12 @@ class _Walk:
         for name, is_folder in names:
             left = self.leaves_alone(name, is_folder)
             if left is None:
-                yield from self._entry(f"{path}/{name}", below / name)
+                yield from self._entry(f"{path}/{name}", f"{real}/{name}", below / name)
             elif left:
                 yield Found(f"{path}/{name}", below / name, left=left)
 
-    def _entry(self, path: str, below: PurePosixPath) -> Iterator[Found]:
+    def _entry(self, path: str, real: str, below: PurePosixPath) -> Iterator[Found]:
+        """Yield what stands in a folder under a name; `real` is its path where it is no link."""
         try:
             entry = os.lstat(path)
         except FileNotFoundError:  # it was taken away meanwhile
@@ -236,7 +237,7 @@ class _Walk:
         elif kind != stat.S_IFREG:
             yield self._problem(path, below, KINDS.get(kind, "is no file"))
         else:
-            self.seen.add(os.path.realpath(path))
+            self.seen.add(real)
             yield Found(path, below, entry.st_size, _time(entry))
 
     def _link(self, path: str, below: PurePosixPath) -> Iterator[Found]:

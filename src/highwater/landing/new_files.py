@@ -10,9 +10,10 @@ from highwater.catalog.feeds import Feed
 from highwater.landing.declared_exports import corrected_exports
 from highwater.landing.deliveries import skipping
 from highwater.landing.feed_folders import Delivered, look
+from highwater.landing.file_entries import FileEntries
 from highwater.landing.landings import nothing_new, odd_names
 from highwater.landing.listing import DeliveredFile, digest_of
-from highwater.landing.raw_table import entries_of_files, known_files, micros
+from highwater.landing.raw_table import entries_of_files
 from highwater.landing.whole import cut_files
 from highwater.runtime.errors import CheckError
 from highwater.runtime.printable import printable
@@ -69,37 +70,39 @@ class Waiting:
 def what_waits(spark, feed: Feed) -> Waiting:
     """Return what the next landing of a feed would find."""
     delivered = look(feed)
-    known = known_files(entries_of_files(spark, feed)) if spark.catalog.tableExists(feed.raw_table) else {}
+    entries = entries_of_files(spark, feed) if spark.catalog.tableExists(feed.raw_table) else FileEntries()
+    known = entries.of([file.source_file for file in delivered.odd])
     odd = [file for file in delivered.odd if file.source_file not in known]
-    new, changed = new_and_changed(feed, delivered.files, known)
-    return Waiting(new, changed, corrected_exports(feed, delivered.files, known), odd)
+    new, changed = new_and_changed(feed, delivered.files, entries)
+    return Waiting(new, changed, corrected_exports(feed, delivered.files, entries), odd)
 
 
-def gone_files(known: dict, delivered: Delivered) -> list[tuple[str, int, str]]:
-    """Return name, size and SHA-256 of the files that have landed and do not lie there any more."""
-    there = {file.source_file for file in delivered.files + delivered.odd} | delivered.left.keys()
+def gone_files(entries: FileEntries, delivered: Delivered, new: list[DeliveredFile]) -> list[tuple[str, int, str]]:
+    """Return name, size and SHA-256 of the files that have landed and do not lie there any more.
+
+    Arguments:
+        new: only of names that begin as those of these files.
+    """
+    there = [file.source_file for file in delivered.files + delivered.odd]
     return [
-        (name, entry["file_size"], entry["file_hash"])
-        for name, entry in known.items()
-        if name not in there and entry["entry"] == "file"
+        (entry["source_file"], entry["file_size"], entry["file_hash"])
+        for entry in entries.gone(there, [file.source_file for file in new])
+        if entry["source_file"] not in delivered.left
     ]
 
 
 def new_and_changed(
-    feed: Feed, delivered: list[DeliveredFile], known: dict
+    feed: Feed, delivered: list[DeliveredFile], entries: FileEntries
 ) -> tuple[list[DeliveredFile], list[DeliveredFile]]:
     """Return the files that have not landed, also what cannot be read, and those that have changed since they landed.
 
     What cannot be read has no hash, so what was left out as such is known by that.
     """
     new, changed = [], []
-    for file in delivered:
-        entry = known.get(file.source_file)
+    for file, entry in entries.differing(delivered):
         if entry is None or (file.problem and entry["file_hash"] is not None):
             new.append(file)
-        elif file.problem:
-            continue
-        elif (entry["file_size"], entry["modified"]) != (file.size, micros(file.modified_at)) and (
+        elif not file.problem and (
             entry["file_size"] != file.size or entry["file_hash"] != digest_of(feed.root, file.path)
         ):
             changed.append(file)

@@ -7,6 +7,7 @@ import pyarrow
 
 from highwater.catalog.feeds import Feed
 from highwater.formats import records
+from highwater.landing.file_entries import FileEntries
 from highwater.landing.landings import newest_landing, note_landing
 from highwater.landing.listing import DeliveredFile, digest_if_readable
 from highwater.runtime.deployment import is_embedded
@@ -50,30 +51,26 @@ ENTRIES = pyarrow.schema(
 )
 
 
-def entries_of_files(spark, feed: Feed, which: str = "entry <> 'record'") -> list:
-    """Return what the raw table holds about files, in the order of batches and names; one narrow pass, no shuffle."""
-    rows = spark.sql(
-        f"""
-        select
-            entry,
-            source_file,
-            file_size,
-            unix_micros(file_modified_at) as modified,
-            file_hash,
-            landing_batch,
-            unix_micros(landed_at) as landed,
-            source_position,
-            fields
-        from {feed.raw_table}
-        where {which}
-        """
-    ).collect()
-    return sorted(rows, key=lambda row: (row.landing_batch, row.source_file))
-
-
-def known_files(entries: list) -> dict:
-    """Return what is known of each file that landed or was skipped: its newest entry by name."""
-    return {entry.source_file: entry for entry in entries}
+def entries_of_files(spark, feed: Feed, which: str = "entry <> 'record'") -> FileEntries:
+    """Return what the raw table holds about files; one narrow pass, no shuffle."""
+    return FileEntries(
+        spark.sql(
+            f"""
+            select
+                entry,
+                source_file,
+                file_size,
+                unix_micros(file_modified_at) as modified,
+                file_hash,
+                landing_batch,
+                unix_micros(landed_at) as landed,
+                source_position,
+                to_json(fields) as fields
+            from {feed.raw_table}
+            where {which}
+            """
+        ).toArrow()
+    )
 
 
 def micros(moment: datetime) -> int:

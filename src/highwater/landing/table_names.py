@@ -7,10 +7,11 @@ from datetime import datetime
 from highwater.catalog.feeds import Feed, sql_text
 from highwater.formats import readers
 from highwater.formats.records import InShards, Table, TableNames, key_in_shards, names_of_table, owner_of, place_of_key
+from highwater.landing.file_entries import FileEntries
 from highwater.landing.raw_table import append, entry_of_file, micros
 
 
-def owners_of(spark, feed: Feed, entries: list) -> tuple[dict[str, Table], bool]:
+def owners_of(spark, feed: Feed, entries: FileEntries) -> tuple[dict[str, Table], bool]:
     """Return which table goes by each name of the feed: the one whose record landed first, by batch, file and line.
 
     Arguments:
@@ -18,24 +19,22 @@ def owners_of(spark, feed: Feed, entries: list) -> tuple[dict[str, Table], bool]
     Returns: the tables by name, and whether they are to be kept with the next batch: files that landed before names
         were kept tell nothing, and what their first records say is asked once.
     """
-    files = [entry for entry in entries if entry.entry == "file"]
-    if not files:
+    if not entries.has_files:
         return {}, False
-    if all(file.fields is None for file in files):
+    if not entries.fields():
         return _owners_by_first_records(spark, feed), True
     owners: dict[str, Table] = {}
-    newest = entries[-1].landing_batch
-    for file in files:
-        if file.landing_batch < newest:
-            _take_in_owners(feed, file, owners)
+    newest, _ = entries.newest
+    for fields in entries.fields(before=newest):
+        _take_in_owners(feed, fields, owners)
     # which a kill may have kept from happening
-    repair_names(spark, feed, newest, [file for file in files if file.landing_batch == newest], owners)
+    repair_names(spark, feed, newest, entries.of_batch(newest), owners)
     return owners, False
 
 
-def _take_in_owners(feed: Feed, file, owners: dict[str, Table]) -> None:
+def _take_in_owners(feed: Feed, fields: dict[str, str], owners: dict[str, Table]) -> None:
     """Add the tables of a file to the owners of their names, but names that the feed would not give them any more."""
-    _take_in(feed, {name: tuple(json.loads(table)) for name, table in (file.fields or {}).items()}, owners)
+    _take_in(feed, {name: tuple(json.loads(table)) for name, table in fields.items()}, owners)
 
 
 def _take_in(feed: Feed, tables: dict[str, Table], owners: dict[str, Table]) -> None:
@@ -56,26 +55,26 @@ def _owners_by_first_records(spark, feed: Feed) -> dict[str, Table]:
     return {row.source_table: readers.named_table(feed.format, bytes(row.record)) for row in rows}
 
 
-def repair_names(spark, feed: Feed, number: int, files: list, owners: dict[str, Table]) -> None:
+def repair_names(spark, feed: Feed, number: int, files: list[dict], owners: dict[str, Table]) -> None:
     """Add the tables of a batch to the owners; repair the names of its records where its files disagree about one.
 
     Files are read side by side. Within a file the first table has the bare name; among files it is the first file's.
 
     Arguments:
-        files: entries of the files of the batch, by name.
+        files: entries of the files of the batch that have fields, by name.
     """
-    named = [(name, table) for file in files for name, table in (file.fields or {}).items()]
+    named = [(name, table) for file in files for name, table in file["fields"].items()]
     disagree = len(set(named)) > len(dict(named))
     for file in files:
         if disagree:
             names = TableNames(feed.options.schema, owners, shards=feed.options.shards)
-            renamed = {name: names.name_of(*json.loads(table)) for name, table in (file.fields or {}).items()}
+            renamed = {name: names.name_of(*json.loads(table)) for name, table in file["fields"].items()}
             renamed = {name: new for name, new in renamed.items() if not isinstance(new, InShards)}
             _take_in(feed, names.seen, owners)
             if any(name != new for name, new in renamed.items()):
-                _rename(spark, feed, number, file.source_file, renamed, names.seen)
+                _rename(spark, feed, number, file["source_file"], renamed, names.seen)
         else:
-            _take_in_owners(feed, file, owners)
+            _take_in_owners(feed, file["fields"], owners)
 
 
 def _rename(spark, feed, number: int, source_file: str, renamed: dict[str, str], seen: dict[str, Table]) -> None:
@@ -116,17 +115,15 @@ class Move:
         return f"source_table = {sql_text(self.name)} and fields['shard'] {shard}"
 
 
-def moves_of(feed: Feed, entries: list) -> list[Move]:
+def moves_of(feed: Feed, told: list[dict[str, str]]) -> list[Move]:
     """Return the tables that have come to shards since their records landed, or whose shards are declared no more.
 
     What a table with shards has of a schema stays when no pattern has it any more: the log has it too.
+
+    Arguments:
+        told: the tables that files have named, as entries of files have them.
     """
-    named = {
-        (key, tuple(json.loads(value)))
-        for entry in entries
-        if entry.entry == "file"
-        for key, value in (entry.fields or {}).items()
-    }
+    named = {(key, tuple(json.loads(value))) for fields in told for key, value in fields.items()}
     if not feed.options.shards and not any(place_of_key(*each)[1] for each in named):
         return []
     owners: dict[str, Table] = {}

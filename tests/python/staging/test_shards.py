@@ -3,7 +3,6 @@
 import io
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 from connect_files import avro_file, struct_of_connect
@@ -162,8 +161,8 @@ def test_what_landed_under_other_names_is_found():
     def moves(shards, *told):
         feed = feed_of_settings("test", "feed", settings, {"clients": "clients"}, shards=shards)
         tables = {key: json.dumps(table) for key, table in told}
-        entries = [SimpleNamespace(entry="file", fields=tables), SimpleNamespace(entry="replayed", fields=None)]
-        return [(each.name, each.shard, each.new_name, each.new_shard) for each in table_names.moves_of(feed, entries)]
+        found = table_names.moves_of(feed, [tables])
+        return [(each.name, each.shard, each.new_name, each.new_shard) for each in found]
 
     a, b, public = ("tenant_a", "clients"), ("tenant_b", "clients"), ("public", "clients")
     before = [("clients", a), ("tenant_b.clients", b), ("public.clients", public), ("orders", ("tenant_a", "orders"))]

@@ -1,10 +1,10 @@
 """Measure what it costs to land one new file into a feed of which many have landed, all of them still in its folder.
 
-    .venv/bin/python scripts/bench/many_files.py [--files 1000000] [--landings 3]
+    .venv/bin/python scripts/bench/many_files.py [--files 1000000] [--landings 3] [--by-time]
 
 Makes a hundred files an hour, all of them empty, and what the raw table would hold about them; and prints for each
 landing seconds, CPU seconds, and the peak of the memory that this process and Java have resident. The first landing
-warms up.
+warms up; with --by-time, where the feed declares its folders, it is also the only one that lists all of them.
 """
 
 import os
@@ -58,7 +58,8 @@ def peak_of(process: int, anew: bool = False) -> float:
 @click.command()
 @click.option("--files", default=1_000_000)
 @click.option("--landings", default=3)
-def main(files, landings):
+@click.option("--by-time", is_flag=True)
+def main(files, landings, by_time):
     """Measure in a lake of its own, which is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="highwater-many-"))
     try:
@@ -72,7 +73,8 @@ def main(files, landings):
         from highwater.landing.raw_table import create_raw_table
         from highwater.spark.spark import session
 
-        spark, feed = session(), Feed(FEED, "changes", (TABLE,), "folders", ReadOptions("datastream-json"))
+        spark, partitions = session(), "%Y/%m/%d/%H" if by_time else None
+        feed = Feed(FEED, "changes", (TABLE,), "folders", ReadOptions("datastream-json"), partitions=partitions)
         processes = {"this process": os.getpid(), "Java": spark._jvm.java.lang.ProcessHandle.current().pid()}
         create_raw_table(spark, feed)
         of_table = {"feed": FEED, "table": TABLE, "files": files, "an_hour": AN_HOUR}

@@ -29,6 +29,8 @@ NEW_FIELDS = ("fail", "warn", "add")
 ROLES = ("changes", "baseline", "export")
 DELIMITER = re.compile(r"""(?![\r\n"\\])[\x00-\x7f]""")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
+# fields of a time, the largest first, with texts around them
+PARTITIONS = re.compile("(?!/)(?!.*//)(?!.*/$)[^%]*%Y([^%]*%m([^%]*%d([^%]*%H)?)?)?[^%]*")
 IN_JINJA = re.compile(r"\{\{ ('(?:[^'\\]|\\.)*') \}\}", re.DOTALL)
 
 
@@ -65,6 +67,7 @@ class Feed:
         endings: of the names of its files, beside those that are usual for its format.
         source_tables: what `raw` calls those of its tables that have another name there, by dbt's name.
         settings: as they are declared, by name.
+        partitions: the folders below that of a table in which its producer delivers by time; None: none is known.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Feed:
     source_tables: dict[str, str] = field(default_factory=dict)
     settings: dict = field(default_factory=dict)
     endings: tuple[str, ...] = ()
+    partitions: str | None = None
 
     def in_raw(self, table: str | None) -> str | None:
         """Return what `raw` calls a table by the name that a folder, a file or a record has for it."""
@@ -226,7 +230,7 @@ def feed_of_settings(
     """
     format = _choice(where, settings, "format", FORMATS)
     known = FORMATS[format].settings | {"format", "role", "retention_days", "new_fields"}
-    known |= {"endings"} if FORMATS[format].is_delivered else set()
+    known |= {"endings", "partitions"} if FORMATS[format].is_delivered else set()
     for setting in settings:
         if setting not in known:
             raise UsageError(
@@ -268,8 +272,26 @@ def feed_of_settings(
     retention_days = days(where, "retention_days", settings.get("retention_days"))
     others = {table: source for table, source in tables.items() if table != source}
     endings = _endings(where, settings)
+    partitions = _text(
+        where, settings, "partitions", None, PARTITIONS,
+        "the folders by time below that of a table, of %Y, %m, %d and %H in this order, in quotes: "
+        '"%Y/%m/%d/%H" or "year=%Y/month=%m/day=%d"',
+    )  # fmt: skip
+    if partitions and role == "export":
+        raise UsageError(f"{where}: partitions is {partitions!r}, but exports are listed whole; take it out.")
     return Feed(
-        name, role, (*tables,), layout, options, source_schema, positions, retention_days, others, settings, endings
+        name,
+        role,
+        (*tables,),
+        layout,
+        options,
+        source_schema,
+        positions,
+        retention_days,
+        others,
+        settings,
+        endings,
+        partitions,
     )
 
 

@@ -3,7 +3,7 @@
 import functools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pyarrow import fs
@@ -13,7 +13,17 @@ from highwater.formats.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOL
 from highwater.formats.records import table_name
 from highwater.landing.declared_exports import Declared, export_positions
 from highwater.landing.file_names import is_called_so, left_alone
-from highwater.landing.listing import DeliveredFile, Found, files_below, filesystem, folders_in, is_missing
+from highwater.landing.listing import (
+    DeliveredFile,
+    Found,
+    LinkFound,
+    Listed,
+    files_below,
+    filesystem,
+    folders_in,
+    is_missing,
+)
+from highwater.landing.partitions import NOTHING, PassedOver, is_passed_over
 from highwater.runtime.errors import UsageError
 from highwater.runtime.faults import masked
 from highwater.runtime.printable import printable
@@ -28,25 +38,46 @@ class Delivered:
     Attributes:
         files: that are read. odd: those that are not called as files of the feed are; they are not read.
         left: names below the landing folder of what is still written, or holds no data, and what each is in words.
+        passed_over: what the listing has passed over.
     """
 
     files: list[DeliveredFile] = field(default_factory=list)
     odd: list[DeliveredFile] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
+    passed_over: PassedOver = NOTHING
+
+    @property
+    def listed(self) -> Iterator[Listed]:
+        """All of the files, each with whether it is odd."""
+        yield from ((file, False) for file in self.files)
+        yield from ((file, True) for file in self.odd)
 
 
-def look(feed: Feed) -> Delivered:
+def look(feed: Feed, passed_over: PassedOver = NOTHING) -> Delivered:
     """Look into the folders of a feed.
 
     An export that `_exports.yml` does not declare says so itself, as `undeclared`.
+
+    Arguments:
+        passed_over: what need not be listed; where links are found, everything is all the same.
     """
+    try:
+        return _look(feed, passed_over)
+    except LinkFound:
+        return _look(feed, NOTHING)
+
+
+def _look(feed: Feed, passed_over: PassedOver) -> Delivered:
     found = Delivered()
     if not FORMATS[feed.format].is_delivered:
         return found
     names = {"format": feed.format, "endings": feed.endings}
     for table, folders in _folders_of_tables(feed):
-        read = []
-        for file in files_below(feed.root, *folders, leaves_alone=functools.partial(left_alone, **names)):
+        read, passes_over = [], None
+        if before := passed_over.before.get("/".join(folders)):
+            passes_over = functools.partial(is_passed_over, feed.partitions, before)
+        leaves_alone = functools.partial(left_alone, **names)
+        for file in files_below(feed.root, *folders, leaves_alone=leaves_alone, passes_over=passes_over):
             if file.left is not None:
                 found.left["/".join((*folders, str(file.below)))] = file.left
             elif file.problem or is_called_so(file.below.name, **names):
@@ -57,7 +88,7 @@ def look(feed: Feed) -> Delivered:
         found.files.extend(
             _delivered(feed, table, folders, file, positions.get(str(file.below), Declared())) for file in read
         )
-    return Delivered(_each_once(found.files), _each_once(found.odd), found.left)
+    return Delivered(_each_once(found.files), _each_once(found.odd), found.left, passed_over)
 
 
 def _folders_of_tables(feed: Feed) -> list[tuple[str | None, list[str]]]:
@@ -71,6 +102,11 @@ def _folders_of_tables(feed: Feed) -> list[tuple[str | None, list[str]]]:
         found += [(table, [feed.name, *schema, table]) for schema in schemas]
     # those of tables that the source has renamed
     return found + [(table, [feed.name, other]) for other, table in feed.options.also_called.items()]
+
+
+def folders_of_tables(feed: Feed) -> list[str]:
+    """Return the folders that hold the files of a feed, below the landing folder."""
+    return ["/".join(folders) for _, folders in _folders_of_tables(feed)]
 
 
 def _looked_into(feed: Feed, *folders: str) -> list[str]:

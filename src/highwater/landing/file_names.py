@@ -6,6 +6,7 @@ beside data have theirs.
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from highwater.formats.formats import ENDINGS, PACKED
 
@@ -125,9 +126,13 @@ def _without_packing(name: str) -> str:
 
 
 def _has_ending(name: str, format: str, endings: tuple[str, ...]) -> bool:
-    known = {*ENDINGS[_kind(format)], *(ending.lower() for ending in endings)}
-    ends = (name.lower(), _without_packing(name).lower())
-    return any(end.endswith(f".{ending}") for end in ends for ending in known)
+    known = _endings(format, endings)
+    return name.lower().endswith(known) or _without_packing(name).lower().endswith(known)
+
+
+@lru_cache(maxsize=100)
+def _endings(format: str, endings: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f".{ending.lower()}" for ending in (*ENDINGS[_kind(format)], *endings))
 
 
 def _what_writes(name: str) -> str | None:

@@ -33,11 +33,14 @@ from highwater.landing.listing import DeliveredFile
 from highwater.landing.new_files import (
     digest_of_listing,
     gone_files,
+    may_pass_over,
     name_of_content,
     new_and_changed,
+    next_to_pass_over,
     number_of_content,
     refuse_what_cannot_be_read,
 )
+from highwater.landing.partitions import NOTHING
 from highwater.landing.raw_table import (
     append,
     batch_after,
@@ -129,12 +132,14 @@ def land(spark, feed: Feed) -> Landed:
         the room that the files take.
     """
     started = time.monotonic()
-    result, delivered = Landed(feed.name), look(feed)
-    listing = digest_of_listing(feed, delivered)
+    result, delivered = Landed(feed.name), look(feed, may_pass_over(feed))
+    listing, is_all = digest_of_listing(feed, delivered), delivered.passed_over is NOTHING
     result.undeclared = undeclared_folders(feed)
     if landing := nothing_new(feed, listing):
         result.newest, result.is_gone = landing, any(landing) and is_gone(feed)
-        result.odd, result.left = odd_names(feed), left_for_the_first_time(feed, delivered.left)
+        result.odd, result.left = odd_names(feed), left_for_the_first_time(feed, delivered.left, is_all)
+        if feed.partitions and is_all:
+            note_nothing_new(feed, listing, landing, result.odd, next_to_pass_over(feed, delivered, result.odd))
         result.begun = landed_before_whole(feed, [])
         return result
     is_first = not spark.catalog.tableExists(feed.raw_table)
@@ -184,8 +189,9 @@ def land(spark, feed: Feed) -> Landed:
         result.files += len(batch)
         result.tables |= {file.table for file in batch if file.table}
     if not changed and not cut and not result.gone_back and not result.refused:
-        note_nothing_new(feed, listing, result.newest, result.odd)
-    result.left = left_for_the_first_time(feed, delivered.left)
+        passed_over = next_to_pass_over(feed, delivered, result.odd)
+        note_nothing_new(feed, listing, result.newest, result.odd, passed_over)
+    result.left = left_for_the_first_time(feed, delivered.left, is_all)
     result.seconds = time.monotonic() - started
     return result
 

@@ -41,15 +41,19 @@ def note_landing(feed: Feed, landing: Landing) -> None:
     _write(feed, max(landing, _landing_in(note)), note.get("logs"))
 
 
-def note_nothing_new(feed: Feed, listing: str, landing: Landing, odd: list[str]) -> None:
+def note_nothing_new(
+    feed: Feed, listing: str, landing: Landing, odd: list[str], passed_over: dict | None = None
+) -> None:
     """Note that all of a listing has landed, as its raw table is now, so that the next landing need not ask it.
 
     Arguments:
         listing: what tells it from any other. landing: the newest one of the raw table.
-        odd: names in it that are not those of files of the feed, and that wait.
+        odd: names in it that are not those of files of the feed, and that wait. passed_over: by the next one; None:
+            nothing is.
     """
     note = read_state(_note_of(feed.name))
     nothing_new = {"listing": listing, "raw": newest_commit("raw", feed.name), "landing": landing, "odd": odd}
+    nothing_new |= {"passed_over": passed_over} if passed_over else {}
     _write(feed, max(landing, _landing_in(note)), note.get("logs"), nothing_new)
 
 
@@ -61,11 +65,20 @@ def nothing_new(feed: Feed, listing: str) -> Landing | None:
     Arguments:
         listing: as it was noted.
     """
+    noted = _noted_nothing_new(feed)
+    return tuple(noted["landing"]) if noted.get("listing") == listing else None
+
+
+def _noted_nothing_new(feed: Feed) -> dict:
+    """Return what was noted when nothing was new, where the raw table is as it was then."""
     noted = read_state(_note_of(feed.name)).get("nothing_new")
-    now = {"listing": listing, "raw": newest_commit("raw", feed.name)}
-    if not isinstance(noted, dict) or now["raw"] is None or {name: noted.get(name) for name in now} != now:
-        return None
-    return tuple(noted["landing"])
+    raw = newest_commit("raw", feed.name)
+    return noted if isinstance(noted, dict) and raw is not None and noted.get("raw") == raw else {}
+
+
+def noted_passed_over(feed: Feed) -> dict:
+    """Return what a landing has noted that the next one may pass over, where its raw table is as it was then."""
+    return _noted_nothing_new(feed).get("passed_over", {})
 
 
 def odd_names(feed: Feed) -> list[str]:
@@ -73,16 +86,17 @@ def odd_names(feed: Feed) -> list[str]:
     return read_state(_note_of(feed.name)).get("nothing_new", {}).get("odd", [])
 
 
-def left_for_the_first_time(feed: Feed, left: dict[str, str]) -> dict[str, str]:
+def left_for_the_first_time(feed: Feed, left: dict[str, str], is_all: bool = True) -> dict[str, str]:
     """Return what no landing has named yet of files that are left alone, and note them.
 
     Arguments:
-        left: the names of all, and what each is in words.
+        left: the names of all, and what each is in words. is_all: no folder was passed over.
     """
     note = read_state(_note_of(feed.name))
     before = note.get("left", [])
-    if sorted(left) != before:
-        _write_note(feed, note | {"left": sorted(left)})
+    now = sorted({*left, *([] if is_all else before)})
+    if now != before:
+        _write_note(feed, note | {"left": now})
     return {name: words for name, words in left.items() if name not in before}
 
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import PurePosixPath
@@ -67,6 +67,16 @@ class DeliveredFile:
     undeclared: str | None = None
 
 
+# a file, and whether it is not called as files of its feed are
+Listed = tuple[DeliveredFile, bool]
+
+
+def sum_of(files: Iterable[Listed]) -> int:
+    """Return what tells files from any others, whatever their order; sums of parts add up to that of all of them."""
+    digests = (hashlib.sha256(repr(listed).encode(errors="surrogateescape")).digest() for listed in files)
+    return sum(int.from_bytes(digest) for digest in digests)
+
+
 def filesystem(root: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a folder or URI, and the path in it.
 
@@ -117,18 +127,26 @@ def is_missing(root: str) -> bool:
     return has_buckets and system.get_file_info(path.partition("/")[0]).type == fs.FileType.NotFound
 
 
-def files_below(root: str, *folders: str, leaves_alone) -> list[Found]:
+class LinkFound(Exception):
+    """A link is in the folders: what it leads to may be known by a name in a folder that is passed over."""
+
+
+def files_below(
+    root: str, *folders: str, leaves_alone, passes_over: Callable[[tuple[str, ...]], bool] | None = None
+) -> list[Found]:
     """List the files in a folder and all below it, in the order of their names; none when it is not there.
 
     Arguments:
         root: a folder or URI, out of which no link may lead. folders: the way from there to the one that is asked for.
         leaves_alone: told a name, and whether it is a folder's, returns None where that is looked into; "": it is
             passed over; otherwise why it is left, in words.
+        passes_over: told the way to a folder below, returns whether it is passed over; None: none is.
+    Raises: LinkFound, where folders may be passed over.
     """
     if "://" in root:
-        found = _objects_below(root, folders, leaves_alone)
+        found = _objects_below(root, folders, leaves_alone, passes_over)
     else:
-        found = _Walk(os.path.realpath(root), leaves_alone).files(os.path.abspath(root), folders)
+        found = _Walk(os.path.realpath(root), leaves_alone, passes_over).files(os.path.abspath(root), folders)
     return sorted(found, key=lambda file: file.below)
 
 
@@ -145,10 +163,20 @@ def folders_in(root: str, folder: str) -> list[str]:
         return []
 
 
-def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
+def _infos_below(system: fs.FileSystem, folder: str, way: tuple[str, ...], passes_over) -> Iterator[fs.FileInfo]:
+    """Yield what is in a folder and in those below it; where some may be passed over, folder by folder."""
+    below = "/".join((folder, *way))
+    for info in system.get_file_info(fs.FileSelector(below, recursive=not passes_over, allow_not_found=True)):
+        if not passes_over or info.type != fs.FileType.Directory:
+            yield info
+        elif not passes_over((*way, info.base_name)):
+            yield from _infos_below(system, folder, (*way, info.base_name), passes_over)
+
+
+def _objects_below(root: str, folders, leaves_alone, passes_over=None) -> Iterator[Found]:
     system, path = filesystem(root)
     folder, seen = "/".join((path, *folders)), set()
-    for info in system.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True)):
+    for info in _infos_below(system, folder, (), passes_over):
         below = PurePosixPath(info.path).relative_to(folder)
         if info.type == fs.FileType.File:
             why = [leaves_alone(name, place < len(below.parts)) for place, name in enumerate(below.parts, 1)]
@@ -163,8 +191,8 @@ def _objects_below(root: str, folders, leaves_alone) -> Iterator[Found]:
 class _Walk:
     """One way through a folder: what has a name of its own first, then where links lead, each place once."""
 
-    def __init__(self, root: str, leaves_alone):
-        self.root, self.leaves_alone = root, leaves_alone
+    def __init__(self, root: str, leaves_alone, passes_over=None):
+        self.root, self.leaves_alone, self.passes_over = root, leaves_alone, passes_over
         self.seen: set[str] = set()
         self.links: list[tuple[str, PurePosixPath]] = []
         self.above: set[str] = set()
@@ -213,6 +241,8 @@ class _Walk:
             return
         for name, is_folder in names:
             left = self.leaves_alone(name, is_folder)
+            if is_folder and self.passes_over and self.passes_over((below / name).parts):
+                continue
             if left is None:
                 yield from self._entry(f"{path}/{name}", f"{real}/{name}", below / name)
             elif left:
@@ -230,6 +260,8 @@ class _Walk:
         kind = stat.S_IFMT(entry.st_mode)
         if _is_no_text(below.name):
             yield self._problem(path, below, "has a name that is no UTF-8; rename it")
+        elif kind == stat.S_IFLNK and self.passes_over:
+            raise LinkFound
         elif kind == stat.S_IFLNK:
             self.links.append((path, below))
         elif kind == stat.S_IFDIR:

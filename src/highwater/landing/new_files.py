@@ -4,15 +4,17 @@ import hashlib
 import re
 import shlex
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
 from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed
 from highwater.landing.declared_exports import corrected_exports
 from highwater.landing.deliveries import skipping
-from highwater.landing.feed_folders import Delivered, look
+from highwater.landing.feed_folders import Delivered, folders_of_tables, look
 from highwater.landing.file_entries import FileEntries
-from highwater.landing.landings import nothing_new, odd_names
-from highwater.landing.listing import DeliveredFile, digest_of
+from highwater.landing.landings import noted_passed_over, nothing_new, odd_names
+from highwater.landing.listing import DeliveredFile, digest_of, sum_of
+from highwater.landing.partitions import NOTHING, PassedOver, next_passed_over, noted, read_note
 from highwater.landing.raw_table import entries_of_files
 from highwater.landing.whole import cut_files
 from highwater.runtime.errors import CheckError
@@ -46,9 +48,31 @@ def waiting_files(feed: Feed, delivered: Delivered) -> tuple[list[str], list[str
 
 
 def digest_of_listing(feed: Feed, delivered: Delivered) -> str:
-    """Return what tells a listing of files from any other, and with it which tables are shards."""
-    everything = repr((delivered.files, delivered.odd)) + (repr(feed.options.shards) if feed.options.shards else "")
-    return hashlib.sha256(everything.encode(errors="surrogateescape")).hexdigest()
+    """Return what tells a listing of files from any other, and with it which tables are shards.
+
+    What it has passed over is taken to lie there as it did.
+    """
+    everything = sum_of(delivered.listed) + delivered.passed_over.rest
+    return hashlib.sha256(repr((everything, feed.options.shards)).encode(errors="surrogateescape")).hexdigest()
+
+
+def may_pass_over(feed: Feed) -> PassedOver:
+    """Return what a landing need not list: nothing, where its feed declares no partitions, or something waits."""
+    if not feed.partitions:
+        return NOTHING
+    return read_note(feed, folders_of_tables(feed), noted_passed_over(feed), datetime.now(timezone.utc))
+
+
+def next_to_pass_over(feed: Feed, delivered: Delivered, odd: list[str]) -> dict | None:
+    """Return what the landing after one of which all has landed need not list, as it is noted; None: nothing.
+
+    Arguments:
+        odd: names that wait.
+    """
+    if not feed.partitions or odd:
+        return None
+    folders, now = folders_of_tables(feed), datetime.now(timezone.utc)
+    return noted(feed, next_passed_over(feed, folders, delivered.listed, delivered.passed_over, now))
 
 
 @dataclass(frozen=True)

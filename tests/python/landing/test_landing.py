@@ -174,10 +174,10 @@ def test_a_file_that_grows_while_it_is_read_does_not_land(workshop, monkeypatch)
     workshop.deliver(TABLE, "growing.json", b"{}\n")
     honest = landing.look
 
-    def listed_too_early(feed):
+    def listed_too_early(*asked):
         from dataclasses import replace
 
-        found = honest(feed)
+        found = honest(*asked)
         files = [replace(file, size=1) if "growing" in file.path else file for file in found.files]
         return replace(found, files=files)
 

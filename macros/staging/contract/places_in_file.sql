@@ -1,12 +1,20 @@
-{%- macro places_in_file(changes, entity, has_parts=false, has_row_number=false) -%}
+{%- macro places_in_file(changes, entity, has_parts=false, has_row_number=false, has_index=false) -%}
     select
         *,
         lower(lpad(hex(dense_rank() over (
             partition by landing_batch, source_file, change_sequence_number
                 {%- for column in highwater.entity_key(entity) %}, typed.`{{ column }}`{% endfor %}
+            {%- if has_index %}
+            -- all old keys of one record go before any new key comes
+            order by source_line, {{ 'is_derived desc, ' if has_parts }}index
+            {%- else %}
             -- all old keys of one position go before any new key comes
             order by {{ 'is_derived desc, ' if has_parts }}first_line
+            {%- endif %}
         ) - 1), 16, '0')) as ordinal
+    {%- if has_index %}
+    from {{ changes }}
+    {%- else %}
     from (
         select
             *,
@@ -18,4 +26,5 @@
             ) as first_line
         from {{ changes }}
     )
+    {%- endif %}
 {%- endmacro -%}

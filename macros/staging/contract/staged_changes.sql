@@ -1,6 +1,7 @@
 {%- macro staged_changes(
     records, source, entity, parsed,
-    binary_encoding='base64', has_present=false, has_withheld=false, has_old_key=false, has_place=false, has_row_number=false
+    binary_encoding='base64', has_present=false, has_withheld=false, has_old_key=false, has_place=false, has_row_number=false,
+    has_index=false
 ) -%}
     {%- set columns = highwater.entity_columns(entity) -%}
     {%- set renamed = columns | selectattr('former_fields') | list -%}
@@ -65,7 +66,7 @@ typed as (
 {% if has_place -%}
 numbered as (
 
-    {{ highwater.places_in_file('typed', entity, has_parts=has_old_key, has_row_number=has_row_number) }}
+    {{ highwater.places_in_file('typed', entity, has_parts=has_old_key, has_row_number=has_row_number, has_index=has_index) }}
 
 ),
 

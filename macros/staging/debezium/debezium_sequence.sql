@@ -12,7 +12,7 @@ end
     {%- elif as_delivered -%}
 concat_ws(', '{% for field in fields %}, concat('{{ field }} ', coalesce({{ metadata }}.{{ field }}, 'absent')){% endfor %})
     {%- elif connector == 'kafka' -%}
-{{ highwater._kafka_offset(feed, metadata) }}
+{{ highwater.kafka_offset(feed, metadata ~ ".op <=> 't'") }}
     {%- elif connector == 'postgresql' or connector == 'yugabytedb' -%}
         {%- set lsn = highwater.sortable_sequence([{
             'text': "coalesce(" ~ metadata ~ ".lsn, regexp_extract(" ~ metadata ~ ".sequence, '\"([0-9]+)\"\\\\]$', 1))", 'base': 'decimal',
@@ -106,24 +106,4 @@ case
         ))
 end
     {%- endif -%}
-{%- endmacro -%}
-
-{%- macro _kafka_offset(feed, metadata) -%}
-    {#- without anything around it a record may have a column that is called offset -#}
-    {%- set delivered = 'cast(record as string)' -%}
-    {%- set around = "get_json_object(" ~ delivered ~ ", '$." ~ highwater.feed_setting(feed, 'wrapping', 'value') ~ "')" -%}
-    {%- set offset = "coalesce(get_json_object(" ~ delivered ~ ", '$.offset'), get_json_object(" ~ delivered
-        ~ ", '$.metadata.offset'), get_json_object(" ~ delivered ~ ", '$.RECORD_METADATA.offset'))" -%}
-case
-    -- other partitions have other offsets, so nobody knows what a truncate comes behind
-    when {{ metadata }}.op <=> 't' then null
-    -- beside the record, in what a sink has put around it
-    when {{ around }} is not null and {{ offset }} is not null
-        then concat({{ highwater.sortable_sequence([{'text': offset, 'base': 'decimal'}]) | indent(8) }}, '/0000000000000000')
-    -- the file's name has the offset of its first record: <topic>+<partition>+<offset>
-    else {{ highwater.sortable_sequence([
-        {'text': "regexp_extract(source_file, '[+][0-9]+[+]([0-9]+)([.][^/+]*)?$', 1)", 'base': 'decimal'},
-        {'text': 'string(source_line)', 'base': 'decimal'},
-    ]) | indent(4) }}
-end
 {%- endmacro -%}

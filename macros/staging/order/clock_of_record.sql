@@ -12,7 +12,11 @@
     } -%}
     {%- set format = highwater.feed_setting(feed, 'format') -%}
     {%- set field = 'commit_time' if format in ('dms-csv', 'dms-parquet') and highwater.feed_setting(feed, 'timestamp_column') else fields.get(format) -%}
-    {%- if highwater.feed_setting(feed, 'role', 'changes') != 'changes' or not field -%}
+    {%- if highwater.feed_setting(feed, 'role', 'changes') != 'changes' -%}
+        {{ return(none) }}
+    {%- elif highwater.is_declared(feed) -%}
+        {{ return('metadata.changed_at' if highwater.change_of_feed(feed).get('time') else none) }}
+    {%- elif not field -%}
         {{ return(none) }}
     {%- elif field == 'ts_ms' or format in ('datastream-json', 'arcion-json', 'arcion-csv') -%}
         {{ return('timestamp_millis(try_cast(metadata.' ~ field ~ ' as bigint))') }}

@@ -24,6 +24,8 @@ filter(
 json_object_keys(coalesce(
     get_json_object({{ document }}, '$.after'), get_json_object({{ document }}, '$.payload.after')
 ))
+    {%- elif highwater.is_declared(feed) -%}
+{{ highwater.declared_fields(feed, document) }}
     {%- elif format in ('dms-parquet', 'parquet') or highwater.feed_setting(feed, 'header', format == 'csv') -%}
 map_keys(fields)
     {%- elif format in ('tungsten-csv', 'arcion-csv', 'dms-csv', 'csv') or not execute -%}

@@ -19,7 +19,7 @@
         end as problem,
         {%- for name in [
             'image', 'withheld', 'old_image', 'operation', 'change_type', 'sequence', 'change_sequence_number',
-            'commit_time', 'changed_at', 'is_baseline', 'is_snapshot', 'gtid', 'source_identity',
+            'commit_time', 'changed_at', 'is_baseline', 'is_snapshot', 'gtid', 'source_identity', 'index',
         ] if columns.get(name) %}
         {{ columns[name] | indent(8) }}{{ ' as ' ~ name if columns[name] not in (name, 'metadata.' ~ name) }}{{ ',' if not loop.last }}
         {%- endfor %}

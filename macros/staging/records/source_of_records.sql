@@ -23,6 +23,8 @@
         {{- highwater.tungsten_records(records, feed, table, entity) | indent(8) }}
         {%- elif format in ('dms-csv', 'dms-parquet') %}
         {{- highwater.dms_records(records, feed, table, entity) | indent(8) }}
+        {%- elif highwater.is_declared(feed) %}
+        {{- highwater.declared_records(records, feed, entity) | indent(8) }}
         {%- else %}
         {{ exceptions.raise_compiler_error(
             "source_of_records: it is not known how records of the format '" ~ format ~ "' are read; add it there."

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import yaml
 
+from highwater.formats.declared import checked_change, declared_formats, with_order
 from highwater.formats.formats import (
     CHOICES,
+    DECLARED,
     FORMATS,
     TABLE_IN_FILE_NAMES,
     TABLE_IN_FOLDERS,
@@ -257,6 +259,7 @@ def feed_of_settings(
         table_in_records=layout == TABLE_IN_RECORDS,
         schema=_text(where, settings, "schema", None, re.compile(".+"), "the name of a source schema"),
         wrapping=_text(where, settings, "wrapping", None, re.compile(".+"), "the name of the field around documents"),
+        change=_change(where, settings, format, layout),
         also_called=also_called or {},
         shards=tuple(
             _shards(where, format, layout, table, tables, also_called or {}, given)
@@ -293,6 +296,22 @@ def feed_of_settings(
         endings,
         partitions,
     )
+
+
+def _change(where: str, settings: dict, format: str, layout: str) -> dict | None:
+    """Return what is declared of the records of a feed, by itself or by the package; None: the format knows."""
+    if FORMATS[format].macro != "declared_changes":
+        return None
+    if format in DECLARED:
+        change = with_order(declared_formats()[format], settings["order"])
+    else:
+        change = checked_change(where, settings.get("change"))
+    if layout == TABLE_IN_RECORDS and "table" not in change:
+        raise UsageError(
+            f"{where}: layout is 'records', and change does not say where a record names its table: `table: $.table`, "
+            "and `schema: $.schema` where tables of several schemas are delivered."
+        )
+    return change
 
 
 def _shards(

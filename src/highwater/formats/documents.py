@@ -14,6 +14,7 @@ import pyarrow
 
 from highwater.formats import debezium, records
 from highwater.formats.debezium import row_of_connect
+from highwater.formats.declared import named_in, record_test
 from highwater.formats.formats import DEBEZIUM, ReadOptions
 from highwater.formats.records import RECORDS, TableNames, record_batch, too_long
 
@@ -260,6 +261,24 @@ IS_RECORD: dict[str, Callable[[dict], bool]] = {
     "datastream-json": lambda document: "datastream_metadata" in document,
     **dict.fromkeys(DEBEZIUM, debezium.is_record),
 }
+
+
+def is_record_of(options: ReadOptions) -> Callable[[dict], bool]:
+    """Return what tells whether a document is a record of a feed as it stands."""
+    return IS_RECORD[options.format] if options.change is None else record_test(options.change)
+
+
+def names_tables(options: ReadOptions) -> bool:
+    """Return whether the records of a feed name their tables."""
+    return options.format in NAMED_TABLE or "table" in (options.change or {})
+
+
+def named_table_of(options: ReadOptions) -> Callable[[dict], tuple]:
+    """Return what tells schema and table of a document, as far as it names them."""
+    change = options.change
+    return NAMED_TABLE[options.format] if change is None else lambda document: named_in(change, document)
+
+
 # where records have other forms too, what makes a document one that is read as it stands
 IS_PLAIN = {"debezium-json": debezium.is_plain}
 
@@ -270,9 +289,9 @@ class Unwrapping:
     A document that is a record as it stands is never unwrapped, whatever its columns are called.
     """
 
-    def __init__(self, format: str, field: str | None):
-        self._has_its_fields, self._is_debezium = IS_RECORD[format], format in DEBEZIUM
-        self._field, self._is_declared = field or "value", bool(field)
+    def __init__(self, options: ReadOptions):
+        self._has_its_fields, self._is_debezium = is_record_of(options), options.format in DEBEZIUM
+        self._field, self._is_declared = options.wrapping or "value", bool(options.wrapping)
 
     def is_record(self, said) -> bool:
         """Tell whether a value is a record of the format as it stands."""
@@ -331,14 +350,46 @@ def value_text(text: str, name: str) -> str:
     return found
 
 
+def texts_in_array(text: str) -> list[str]:
+    """Return the texts of the elements of a JSON array, letter by letter."""
+    at, found = SPACE.match(text).end() + 1, []
+    while text[at := SPACE.match(text, at).end()] != "]":
+        at += text[at] == ","
+        begin = SPACE.match(text, at).end()
+        _, at = STRICT.raw_decode(text, begin)
+        found.append(text[begin:at])
+    return found
+
+
+def each_of(text: str, said: dict, names: list[str]) -> list[str]:
+    """Return the documents that one stands for whose arrays hold a row each: one for each element of the first.
+
+    Arrays that go with it give the element of the same place; what is no array is in every document as it is. A
+    document without that array stands for itself.
+
+    Example: `each_of('{"type": "D", "data": [1, 2]}', ..., ["data"])` has `{"type":"D","data":1}` as the first.
+    """
+    if not isinstance(said.get(names[0]), list):
+        return [text]
+    arrays = {name: texts_in_array(value_text(text, name)) for name in names if isinstance(said.get(name), list)}
+    others = {name: value_text(text, name) for name in said if name not in arrays}
+    documents = []
+    for place in range(len(arrays[names[0]])):
+        own = {name: texts[place] if place < len(texts) else "null" for name, texts in arrays.items()}
+        parts = (f"{json.dumps(name)}:{value}" for name, value in {**others, **own}.items())
+        documents.append(f"{{{','.join(parts)}}}")
+    return documents
+
+
 class Reading:
     """The records of a part of a file, as they are found."""
 
     def __init__(self, options: ReadOptions, names: TableNames | None):
-        self.unwrapping = Unwrapping(options.format, options.wrapping)
-        self.is_record = IS_PLAIN.get(options.format, IS_RECORD[options.format])
+        self.unwrapping = Unwrapping(options)
+        self.is_record = IS_PLAIN.get(options.format) or is_record_of(options)
         self._has_forms = options.format in IS_PLAIN
-        self._named, self._names = (NAMED_TABLE[options.format], names) if names else (None, None)
+        self._named, self._names = (named_table_of(options), names) if names else (None, None)
+        self._each = (options.change or {}).get("each")
         self._clear()
 
     def _clear(self) -> None:
@@ -347,7 +398,7 @@ class Reading:
 
     def add_lines(self, data: bytes, line: int, in_array: bool) -> tuple[int, int]:
         """Add the lines that are documents, up to the first that is not; return how many bytes and lines they were."""
-        done, loads, is_record = 0, orjson.loads, self.is_record
+        done, loads, is_record = 0, orjson.loads, (lambda _: False) if self._each else self.is_record
         add_line, add_text = self._lines.append, self._texts.append
         for number, text in enumerate(data.split(b"\n"), line):
             document = text.strip(b" \t\r")
@@ -392,7 +443,17 @@ class Reading:
             document, said, problem = self._in_plain_form(document, text, said)
         if problem is None and not isinstance(said, dict):
             problem = f"malformed_record: {KINDS[type(said)]} stands where an object must"
-        self._add(line, text, document, problem, said)
+        if self._each and problem is None:
+            self._add_each(line, text, document, said)
+        else:
+            self._add(line, text, document, problem, said)
+
+    def _add_each(self, line: int, text: bytes, document: str | None, said: dict) -> None:
+        """Add the records that a document stands for, each with its place in the array, and Kafka's offset if told."""
+        around = [] if document is None else _offset_beside(_said(text))
+        for place, one in enumerate(each_of(text.decode() if document is None else document, said, self._each)):
+            self._add(line, one.encode(), None, None, _said(one.encode()))
+            self._documents[len(self._lines) - 1] = [("index", str(place)), *around]
 
     def _in_plain_form(self, document: str | None, text: bytes, said) -> tuple[str | None, object, str | None]:
         """Return the text of a document that is not the record's bytes, what it says, and what is wrong with it."""
@@ -465,6 +526,14 @@ def what_is_said(text: bytes):
     """Return what a JSON text says, as far as anything does; else None."""
     said = _said(text)
     return _read_again(text, 1)[0] if said is ValueError else said
+
+
+def _offset_beside(said) -> list[tuple[str, str]]:
+    """Return Kafka's offset that a sink has put beside a document, as a field; nothing where there is none."""
+    found = next(
+        (at for at in ((), ("metadata",), ("RECORD_METADATA",)) if _value(said, *at, "offset") is not None), None
+    )
+    return [] if found is None else [("offset", str(_value(said, *found, "offset")))]
 
 
 def with_tables(batch: pyarrow.RecordBatch, format: str, names: TableNames) -> pyarrow.RecordBatch:

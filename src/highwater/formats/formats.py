@@ -152,6 +152,27 @@ _OF_DEBEZIUM = Format(
     truncates=True,
 )
 
+# producers whose records the package declares (macros/staging/declared), and what their changes may be ordered by
+DECLARED = {
+    "maxwell-json": ("position", "place", "kafka"),
+    "canal-json": ("batch", "kafka"),
+    "dms-json": ("place", "kafka"),
+    "goldengate-json": ("pos", "kafka"),
+    "wal2json": ("lsn", "place", "kafka"),
+    "wal2json-v1": ("lsn", "place", "kafka"),
+}
+
+
+def _declared(orders: tuple[str, ...]) -> Format:
+    return Format(
+        layouts=_OF_RECORDS,
+        settings=_JSON | _MIXED | {"order"},
+        needed=("order",),
+        choices={"order": orders},
+        macro="declared_changes",
+    )
+
+
 FORMATS = {
     "datastream-json": Format(settings=_JSON | {"order"}, macro="datastream_changes"),
     "csv": Format(
@@ -208,6 +229,9 @@ FORMATS = {
         ends_last_line=True,
     ),
     "dms-parquet": Format(settings=_DMS, macro="dms_changes", names_columns=True),
+    # what records mean is declared by the feed, or by the package
+    "json": Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"binary", "change"}, macro="declared_changes"),
+    **{name: _declared(orders) for name, orders in DECLARED.items()},
     "changelog": Format(
         roles=("changes",),
         settings=frozenset(("epochs", "source_schema")),
@@ -254,6 +278,7 @@ class ReadOptions:
         table_in_records: whether each record tells its table.
         schema: the source schema whose tables go by their bare names; None: of each name, the one that came first.
         wrapping: the field that holds the document, where it is another one than `value`.
+        change: what is declared of the records; None: the format knows.
         also_called: what raw calls tables that the source calls otherwise too, by that other name.
         shards: schemas whose tables are one.
     """
@@ -263,5 +288,6 @@ class ReadOptions:
     table_in_records: bool = False
     schema: str | None = None
     wrapping: str | None = None
+    change: dict | None = None
     also_called: dict[str, str] = field(default_factory=dict)
     shards: tuple[Shards, ...] = ()

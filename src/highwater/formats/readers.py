@@ -12,8 +12,8 @@ from highwater.formats.avro import avro_records
 from highwater.formats.compression import AVRO, HEAD_BYTES, PARQUET, decompressed, is_packed, refuse_foreign
 from highwater.formats.connect import avro_documents, parquet_documents
 from highwater.formats.delimited import delimited
-from highwater.formats.documents import NAMED_TABLE, json_records, what_is_said, with_tables
-from highwater.formats.formats import ReadOptions
+from highwater.formats.documents import json_records, named_table_of, what_is_said, with_tables
+from highwater.formats.formats import DECLARED, ReadOptions
 from highwater.formats.parquet import parquet_rows
 from highwater.formats.records import TableNames, UnreadableFile
 
@@ -31,6 +31,7 @@ READERS = {
     "debezium-json": json_records,
     "debezium-avro": avro_documents,
     "debezium-parquet": parquet_documents,
+    **dict.fromkeys(("json", *DECLARED), json_records),
 }
 
 
@@ -62,9 +63,9 @@ def read(
         raise UnreadableFile(str(error)) from error
 
 
-def named_table(format: str, record: bytes) -> tuple:
+def named_table(options: ReadOptions, record: bytes) -> tuple:
     """Return (schema, table) as a record names them that landed when records were not unwrapped yet."""
-    return NAMED_TABLE[format](what_is_said(record))
+    return named_table_of(options)(what_is_said(record))
 
 
 def _batches(opened, options: ReadOptions, names: TableNames | None, columns: list) -> Iterator[pyarrow.RecordBatch]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from highwater.formats.formats import ENDINGS, PACKED
+from highwater.formats.formats import DECLARED, ENDINGS, PACKED
 
 # what stands beside data and holds none: marks of Spark, Hadoop and Databricks, checksums, what desktops leave, keys
 # and headers of Kafka Connect's sinks, manifests, our own files beside exports
@@ -116,7 +116,7 @@ def usual_endings(format: str) -> list[str]:
 
 
 def _kind(format: str) -> str:
-    return format.rpartition("-")[2]
+    return "json" if format in DECLARED else format.rpartition("-")[2]
 
 
 def _without_packing(name: str) -> str:

@@ -52,7 +52,7 @@ def _owners_by_first_records(spark, feed: Feed) -> dict[str, Table]:
         group by source_table
         """
     ).collect()
-    return {row.source_table: readers.named_table(feed.format, bytes(row.record)) for row in rows}
+    return {row.source_table: readers.named_table(feed.options, bytes(row.record)) for row in rows}
 
 
 def repair_names(spark, feed: Feed, number: int, files: list[dict], owners: dict[str, Table]) -> None:

@@ -25,6 +25,7 @@ from highwater.catalog.yaml_files import (
     with_item,
     write_entry,
 )
+from highwater.formats.declared import carries_parts, tells_truncates
 from highwater.formats.formats import DEBEZIUM, TABLE_IN_FOLDERS
 from highwater.runtime.errors import UsageError
 
@@ -249,8 +250,8 @@ def _values(source: Source, entity: str) -> dict:
         "format": format,
         "macro": format.macro,
         "shards": source.shards,
-        # without supplemental logging, images carry the columns that changed
-        "partial_images": "no_supplement" in source.every_setting or format.partial_images,
+        "partial_images": carries_parts(source.format, source.every_setting),
+        "truncates": tells_truncates(source.format, source.every_setting),
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from highwater.catalog.columns import as_typed
 from highwater.catalog.declarations import sources_file
 from highwater.catalog.feeds import FORMATS, Feed
+from highwater.formats.declared import carries_parts
 from highwater.formats.formats import CHOICES, DEBEZIUM, are_read_alike
 from highwater.landing.deliveries import skipping
 from highwater.runtime.printable import counted, in_shell
@@ -120,7 +121,7 @@ class Files:
     def _columns(self) -> Iterator[tuple[int, str]]:
         fields = {**self.observed.types, **self.values}
         # a record that carries some columns only says nothing of the others
-        is_whole = self.feed.format in DEBEZIUM or not FORMATS[self.feed.format].partial_images
+        is_whole = self.feed.format in DEBEZIUM or not carries_parts(self.feed.format, self.feed.settings)
         says_all = fields and (self.observed.types or (is_whole and "no_supplement" not in self.feed.settings))
         letters, types = {name.lower() for name in fields}, self.observed.types
         for name, column in self.declared.items():

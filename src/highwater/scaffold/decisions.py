@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from highwater.catalog.columns import UNITS, FoundColumns
-from highwater.catalog.feeds import FORMATS, Feed
+from highwater.catalog.feeds import Feed
 from highwater.catalog.tables import named
+from highwater.formats.declared import carries_parts, tells_truncates
 from highwater.runtime.printable import printable
 
 MOST_NAMED = 3
@@ -70,7 +71,7 @@ def decisions(feed: Feed, additions: Iterable[Addition]) -> list[str]:
     added = [each for each in additions if each.written]
     if not added:
         return []
-    format, lines = FORMATS[feed.format], []
+    lines = []
     for origin in dict.fromkeys(each.key_from for each in added):
         lines.append(f"key: {origin}{_of_some([each.name for each in added if each.key_from == origin], added)}")
     for unit in UNITS:
@@ -79,9 +80,9 @@ def decisions(feed: Feed, additions: Iterable[Addition]) -> list[str]:
         ]
         if columns:
             lines.append(f"unit of times: {unit}, {added[0].units_from}: {first_of(columns)}")
-    if format.partial_images or "no_supplement" in feed.settings:
+    if carries_parts(feed.format, feed.settings):
         lines.append(f"partial_images: true, for changes of {feed.format} may carry some columns only")
-    if format.truncates and not all(feed.shards_of(each.name) for each in added):
+    if tells_truncates(feed.format, feed.settings) and not all(feed.shards_of(each.name) for each in added):
         lines.append(f"truncates: true, for {feed.format} tells when a table is truncated")
     system = feed.name.partition("_")[2]
     return [f"Decided, and declared in models/tables/{system}/:", *(f"  {line}" for line in lines)]

@@ -18,7 +18,8 @@ from highwater.catalog.tables import named
 from highwater.formats import readers
 from highwater.formats.compression import decompressed
 from highwater.formats.debezium import AVRO_JSON
-from highwater.formats.documents import NAMED_TABLE
+from highwater.formats.declared import key_in, row_in
+from highwater.formats.documents import named_table_of, names_tables
 from highwater.formats.formats import DEBEZIUM, TABLE_IN_FOLDERS
 from highwater.formats.records import CountedStream, UnreadableFile
 from highwater.landing.feed_folders import delivered_files
@@ -217,7 +218,7 @@ def several_tables(feed: Feed, tables: Iterable[str]) -> Iterator[str]:
     Arguments:
         tables: of the feed, of whose files some have landed.
     """
-    if feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
+    if feed.layout == TABLE_IN_FOLDERS and names_tables(feed.options):
         for table in sorted(tables):
             if several := observed_of(feed, table).of_several_tables():
                 yield f"{feed.name}.{printable(table)}: {several}"
@@ -318,7 +319,7 @@ class _Sample:
             observed.is_unnamed = True
             self.wanted.discard(file.table)
             return None
-        if feed.format not in IMAGES:
+        if feed.format not in IMAGES and feed.options.change is None:
             row, is_delete = _own(feed, fields), _tells_delete(fields)
         else:
             row, is_delete = _image(feed, fields.get("document") or record["record"], observed)
@@ -338,13 +339,13 @@ def _image(feed: Feed, text: str | bytes, observed: Observed) -> tuple[dict | No
     """Return the image of a row in a document, None where none can be made out; and whether the row is deleted."""
     try:
         document = json.loads(text, parse_float=Decimal)
-        row = IMAGES[feed.format](document, observed)
+        row = _declared(feed, document, observed) if feed.options.change else IMAGES[feed.format](document, observed)
         if row and feed.settings.get("form") == "flattened" and "prefix" in feed.settings:
             row = _without_metadata(row, feed.settings["prefix"])
     except (ValueError, RecursionError):  # staging says what is wrong with it
         return None, False
-    if row and feed.layout == TABLE_IN_FOLDERS and feed.format in NAMED_TABLE:
-        schema, name = NAMED_TABLE[feed.format](document)
+    if row and feed.layout == TABLE_IN_FOLDERS and names_tables(feed.options):
+        schema, name = named_table_of(feed.options)(document)
         schema = schema if isinstance(schema, str) else None
         observed.tables |= {(schema, name)} if isinstance(name, str) else set()
     return row if isinstance(row, dict) else None, _tells_delete(document)
@@ -456,6 +457,11 @@ def _decimal(precision, scale) -> str:
     except (TypeError, ValueError):
         return "string"
     return f"decimal({max(digits, behind, 1)},{behind})" if max(digits, behind) <= 38 else "string"
+
+
+def _declared(feed: Feed, document: dict, observed: Observed) -> dict | None:
+    observed.key = key_in(feed.options.change, document) or observed.key
+    return row_in(feed.options.change, document)
 
 
 def _arcion(document: dict, observed: Observed) -> dict | None:

@@ -92,6 +92,9 @@ def clock_of(feed: Feed, settings: dict) -> Clock | None:
         return Clock("changed_at", millis.format(field="ts_ms"), tells_load=True)
     if feed.format.startswith("arcion"):
         return Clock("changed_at", millis.format(field="timestamp"))
+    if feed.options.change is not None:
+        has_time = "time" in feed.options.change
+        return Clock("changed_at", "metadata.changed_at {after}", tells_load=True) if has_time else None
     if feed.format.startswith("dms"):
         kind = "sequence" if settings.get("sequence_column") else "name"
         return Clock("conv(substr(change_sequence_number, 18, 16), 16, 10)", "metadata.sequence {after}", digits=kind)

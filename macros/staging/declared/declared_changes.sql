@@ -1,0 +1,11 @@
+{%- macro declared_changes(records, entity) -%}
+    {%- set source = highwater.source_of_model(entity) -%}
+    {%- set change = highwater.change_of_feed(source.feed) -%}
+    {%- set parsed = highwater.declared_records('records', source.feed, entity) -%}
+    {{ highwater.staged_changes(
+        records, source, entity, parsed,
+        binary_encoding=highwater.feed_setting(source.feed, 'binary', 'base64'),
+        has_present=change.get('partial', false), has_old_key='before' in change, has_place=change.order[-1] == 'place',
+        has_index=true
+    ) }}
+{%- endmacro -%}

@@ -2,14 +2,14 @@
     {%- set change = highwater.change_of_feed(feed) -%}
     {%- set row = change.get('row') -%}
     {%- if row is mapping -%}
-        {%- set inner = 'get_json_object(' ~ document ~ ', ' ~ highwater._json_path([''] + highwater._steps_of(row.get('of', row.get('names')))) ~ ')' -%}
+        {%- set inner = 'get_json_object(' ~ document ~ ', ' ~ highwater.path_below([''] + highwater.steps_of_path(row.get('of', row.get('names')))) ~ ')' -%}
         {%- if 'names' in row -%}
 from_json({{ inner }}, 'array<string>')
         {%- else -%}
 transform(from_json({{ inner }}, 'array<map<string, string>>'), entry -> entry[{{ highwater.sql_text(row.name) }}])
         {%- endif -%}
     {%- elif row -%}
-json_object_keys(get_json_object({{ document }}, {{ highwater._json_path([''] + highwater._steps_of(row)) }}))
+json_object_keys(get_json_object({{ document }}, {{ highwater.path_below([''] + highwater.steps_of_path(row)) }}))
     {%- else -%}
         {%- set patterns = [] -%}
         {%- for pattern in change.get('except', []) -%}

@@ -105,6 +105,16 @@ wal2json-v1:
   row: {names: $.change.columnnames, values: $.change.columnvalues}
   before: {names: $.change.oldkeys.keynames, values: $.change.oldkeys.keyvalues}
   partial: true
+delta-changes:
+  operation: $._change_type
+  insert: [insert]
+  update: [update_postimage]
+  # the row that an update left: where its key is another one, it is gone
+  delete: [delete, update_preimage]
+  orders:
+    # in one version a row that is there beats one that is gone
+    version: [{integer: $._commit_version}]
+  time: {timestamp: $._commit_timestamp}
 {%- endset -%}
 {{ return(fromyaml(declared)) }}
 {%- endmacro -%}

@@ -51,6 +51,15 @@ map_from_arrays(
     transform({{ key_fields }}, field -> if(map_contains_key(before, field), before[field], image[field]))
 )
     {%- endset -%}
+    {%- set nulls = change.get('ignore_null_updates') -%}
+    {%- set image -%}
+        {%- if nulls -%}
+-- a value that is NULL has not changed
+map_filter(image, (field, value) -> value is not null{% if nulls is not sameas true %} or field not in ({{ highwater.quoted_texts(nulls) }}){% endif %})
+        {%- else -%}
+image
+        {%- endif -%}
+    {%- endset -%}
     {%- set rows -%}
     (
         select
@@ -85,7 +94,7 @@ map_from_arrays(
     {%- endset -%}
     {{- highwater.parsed_records(rows, feed, entity, {
         'problem': problem,
-        'image': 'image',
+        'image': image,
         'old_image': old_image if change.get('before') else none,
         'operation': 'metadata.operation',
         'change_type': 'change_type',

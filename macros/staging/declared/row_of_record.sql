@@ -21,13 +21,13 @@ end
 {%- endmacro -%}
 
 {%- macro _value_at(path, feed, type) -%}
-    {%- set steps = highwater._steps_of(path) -%}
+    {%- set steps = highwater.steps_of_path(path) -%}
     {%- set first = highwater.sql_text(steps[0]) -%}
     {%- if not highwater.has_documents(feed) -%}
-        {%- set text = highwater._text_at(path, feed) -%}
+        {%- set text = highwater.text_of_field(path, feed) -%}
         {{ return("from_json(" ~ text ~ ", '" ~ type ~ "')") }}
     {%- elif steps | length == 1 -%}
         {{ return('try_cast(document[' ~ first ~ '] as ' ~ type ~ ')') }}
     {%- endif -%}
-    {{ return("try_variant_get(document[" ~ first ~ '], ' ~ highwater._json_path(steps) ~ ", '" ~ type ~ "')") }}
+    {{ return("try_variant_get(document[" ~ first ~ '], ' ~ highwater.path_below(steps) ~ ", '" ~ type ~ "')") }}
 {%- endmacro -%}

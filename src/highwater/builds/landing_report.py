@@ -7,7 +7,6 @@ import click
 
 from highwater.catalog.feeds import Feed
 from highwater.catalog.tables import named
-from highwater.formats.formats import FORMATS
 from highwater.landing.deliveries import (
     begun_in_words,
     cut_in_words,
@@ -59,7 +58,7 @@ def land_and_tell(spark, feeds: dict[str, Feed]) -> Landed:
             # what is wrong with an export is wrong with no table: it is told, and `highwater reconcile` says it too
             found.changed += [] if feed.role == "export" else changed
             found.refused += landed.refused
-            if FORMATS[feed.format].is_delivered and not landed.files and not landed.refused:
+            if (feed.is_delivered or feed.relation) and not landed.files and not landed.refused:
                 is_empty = is_delivered_to(feed) and not any(landed.newest) and not landed.gone_back
                 (empty if is_empty else idle).append(feed)
     if idle:

@@ -28,6 +28,8 @@ from highwater.runtime.project import exports_root, landing_root
 
 # what a field that is not declared does to a build: it stops it, it is told, it becomes a column
 NEW_FIELDS = ("fail", "warn", "add")
+# formats of records that are in tables alone
+OF_RELATIONS = ("table", "delta-changes")
 ROLES = ("changes", "baseline", "export")
 DELIMITER = re.compile(r"""(?![\r\n"\\])[\x00-\x7f]""")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -70,6 +72,8 @@ class Feed:
         source_tables: what `raw` calls those of its tables that have another name there, by dbt's name.
         settings: as they are declared, by name.
         partitions: the folders below that of a table in which its producer delivers by time; None: none is known.
+        relation: the table of the catalog that its records are in, as Spark's SQL names it, `{table}` in it being the
+            source table; None: they are in files, or in a database.
     """
 
     name: str
@@ -84,6 +88,12 @@ class Feed:
     settings: dict = field(default_factory=dict)
     endings: tuple[str, ...] = ()
     partitions: str | None = None
+    relation: str | None = None
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether its records come in files; otherwise in tables, or they are extracted from a database."""
+        return FORMATS[self.format].is_delivered and self.relation is None
 
     def in_raw(self, table: str | None) -> str | None:
         """Return what `raw` calls a table by the name that a folder, a file or a record has for it."""
@@ -295,7 +305,27 @@ def feed_of_settings(
         settings,
         endings,
         partitions,
+        _relation(where, settings, format, layout, tables),
     )
+
+
+def _relation(where: str, settings: dict, format: str, layout: str, tables: dict[str, str]) -> str | None:
+    """Return the table of the catalog that holds a feed's records; None: files do."""
+    example = "`relation: bronze.orders`, or `relation: bronze.{table}` where each table has one of its own"
+    relation = _text(where, settings, "relation", None, re.compile(r"\S.*"), f"the name of a table: {example}")
+    if format in OF_RELATIONS and relation is None:
+        raise UsageError(f"{where}: {format} needs the setting relation, the table that it reads: {example}.")
+    if relation is not None and format in ("debezium-avro", "debezium-parquet"):
+        raise UsageError(
+            f"{where}: relation is {relation!r}, and rows of a table are read as JSON, which {format} is not. Declare "
+            "`format: debezium-json`; a column of Avro's bytes has to be decoded by the job that writes the table."
+        )
+    if relation is not None and layout == TABLE_IN_FOLDERS and len(tables) > 1 and "{table}" not in relation:
+        raise UsageError(
+            f"{where}: relation is {relation!r}, and {len(tables)} tables are declared. Where its rows name their "
+            "tables, declare `layout: records`; where each table has one of its own, write `{table}` for its name."
+        )
+    return relation
 
 
 def _change(where: str, settings: dict, format: str, layout: str) -> dict | None:

@@ -37,6 +37,7 @@ WORDS = (
     "schema",
     "key",
     "partial",
+    "ignore_null_updates",
     "except",
     "source",
     "each",
@@ -95,6 +96,9 @@ def checked_change(where: str, given) -> dict:
     _check_order(where, change.get("order"))
     if "time" in change:
         _check_section(f"{where}: time", change["time"], ("timestamp",))
+    nulls = change.get("ignore_null_updates", False)
+    if not isinstance(nulls, bool):
+        _check_texts(where, "ignore_null_updates", nulls)
     if "partial" in change and not isinstance(change["partial"], bool):
         raise UsageError(f"{where}: partial is {change['partial']!r}; it must be true or false.")
     _check_texts(where, "except", change.get("except"))
@@ -137,7 +141,7 @@ def _check_operations(where: str, change: dict) -> None:
     if "operation" in change and not said:
         raise UsageError(
             f"{where}: operation is {change['operation']!r}, and none of {', '.join(OPERATIONS)} says what its values "
-            "mean: `insert: [I], update: [U], delete: [D]`."
+            "mean. Declare them, as `insert: [I], update: [U], delete: [D]`."
         )
     texts = [text for word in said for text in change[word]]
     if twice := [text for text in texts if texts.count(text) > 1]:
@@ -307,7 +311,8 @@ def carries_parts(format: str, settings: dict) -> bool:
     """Return whether a change of a feed may carry some columns only."""
     # without supplemental logging, DMS writes the columns that changed
     is_partial = FORMATS[format].partial_images or "no_supplement" in settings
-    return is_partial or bool(change_of(format, settings).get("partial"))
+    change = change_of(format, settings)
+    return is_partial or bool(change.get("partial") or change.get("ignore_null_updates"))
 
 
 def tells_truncates(format: str, settings: dict) -> bool:

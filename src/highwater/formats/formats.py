@@ -133,7 +133,7 @@ _DELIMITED = frozenset(("delimiter", "escape", "null", "header"))
 _DMS = _ORDERED | {"sequence_column", "timestamp_column", "before_prefix", "no_supplement"}
 _OF_RECORDS = (TABLE_IN_FOLDERS, TABLE_IN_RECORDS)
 _MIXED = frozenset(("layout", "schema"))
-_JSON = _ORDERED | {"wrapping"}
+_JSON = _ORDERED | {"relation", "wrapping"}
 _DEBEZIUM = frozenset(
     ("connector", "order", "form", "prefix", "binary", "decimals", "times", "infinity", "unavailable_value")
 )
@@ -160,6 +160,7 @@ DECLARED = {
     "goldengate-json": ("pos", "kafka"),
     "wal2json": ("lsn", "place", "kafka"),
     "wal2json-v1": ("lsn", "place", "kafka"),
+    "delta-changes": ("version",),
 }
 
 
@@ -230,7 +231,10 @@ FORMATS = {
     ),
     "dms-parquet": Format(settings=_DMS, macro="dms_changes", names_columns=True),
     # what records mean is declared by the feed, or by the package
-    "json": Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"binary", "change"}, macro="declared_changes"),
+    **dict.fromkeys(
+        ("json", "table"),
+        Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"binary", "change"}, macro="declared_changes"),
+    ),
     **{name: _declared(orders) for name, orders in DECLARED.items()},
     "changelog": Format(
         roles=("changes",),

@@ -31,7 +31,7 @@ READERS = {
     "debezium-json": json_records,
     "debezium-avro": avro_documents,
     "debezium-parquet": parquet_documents,
-    **dict.fromkeys(("json", *DECLARED), json_records),
+    **dict.fromkeys(("json", "table", *DECLARED), json_records),
 }
 
 

@@ -9,7 +9,7 @@ from highwater.catalog.entities import logged_tables
 from highwater.catalog.feeds import Feed, sql_text
 from highwater.catalog.names import declaring, name_inside
 from highwater.catalog.tables import named
-from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
+from highwater.formats.formats import TABLE_IN_FOLDERS
 from highwater.landing.file_names import is_archive, usual_endings
 from highwater.landing.landings import Landing
 from highwater.runtime.printable import in_shell, printable
@@ -25,7 +25,7 @@ def folder_of(feed: Feed, table: str) -> str:
 def has_own_folders(feed: Feed, tables: list[str]) -> bool:
     """Return whether some of its tables have folders that are not called as they are inside the project."""
     return (
-        FORMATS[feed.format].is_delivered
+        feed.is_delivered
         and feed.layout == TABLE_IN_FOLDERS
         and any(feed.source_table(table) != table for table in tables)
     )
@@ -33,7 +33,9 @@ def has_own_folders(feed: Feed, tables: list[str]) -> bool:
 
 def what_is_next(feed: Feed, tables: list[str]) -> str:
     """Return what to do when these tables of a feed have been declared."""
-    if not FORMATS[feed.format].is_delivered:
+    if feed.relation:
+        return "Now run: highwater build"
+    if not feed.is_delivered:
         return f"Now: highwater extract {feed.name}.{tables[0] if len(tables) == 1 else 'TABLE'} --enable"
     beside = ""
     if feed.role == "export":
@@ -82,7 +84,7 @@ def all_empty(feeds: list[Feed], newest: dict[str, Landing]) -> list[str]:
 
 def is_delivered_to(feed: Feed) -> bool:
     """Return whether tables are made of files that somebody delivers for a feed."""
-    return FORMATS[feed.format].is_delivered and feed.role != "export" and bool(feed.tables)
+    return feed.is_delivered and feed.role != "export" and bool(feed.tables)
 
 
 def undeclared(feed: Feed, folder: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyarrow import fs
 
 from highwater.catalog.feeds import Feed
-from highwater.formats.formats import FORMATS, TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS
+from highwater.formats.formats import TABLE_IN_FILE_NAMES, TABLE_IN_FOLDERS
 from highwater.formats.records import table_name
 from highwater.landing.declared_exports import Declared, export_positions
 from highwater.landing.file_names import is_called_so, left_alone
@@ -69,7 +69,7 @@ def look(feed: Feed, passed_over: PassedOver = NOTHING) -> Delivered:
 
 def _look(feed: Feed, passed_over: PassedOver) -> Delivered:
     found = Delivered()
-    if not FORMATS[feed.format].is_delivered:
+    if not feed.is_delivered:
         return found
     names = {"format": feed.format, "endings": feed.endings}
     for table, folders in _folders_of_tables(feed):
@@ -145,7 +145,7 @@ def require_landing_folder(feeds: Iterable[Feed]) -> None:
 
     Raises: UsageError naming the folder; an empty one is no error, a missing one is a disk that is not there or a typo.
     """
-    roots = {feed.root for feed in feeds if FORMATS[feed.format].is_delivered and feed.role != "export"}
+    roots = {feed.root for feed in feeds if feed.is_delivered and feed.role != "export"}
     for root in sorted(roots):
         if is_missing(root):
             raise UsageError(
@@ -157,7 +157,7 @@ def require_landing_folder(feeds: Iterable[Feed]) -> None:
 
 def is_gone(feed: Feed) -> bool:
     """Return whether the folder of a feed is not there; before the first delivery none is. A URI has no folders."""
-    return FORMATS[feed.format].is_delivered and "://" not in feed.root and is_missing(f"{feed.root}/{feed.name}")
+    return feed.is_delivered and "://" not in feed.root and is_missing(f"{feed.root}/{feed.name}")
 
 
 def _table_of_file(name: str, feed: Feed) -> str | None:
@@ -178,7 +178,7 @@ def undeclared_folders(feed: Feed) -> list[str]:
 
     Of the folders of shards, which are in those of schemas, one of each table: `<schema>/<table>`.
     """
-    if feed.layout != TABLE_IN_FOLDERS or not FORMATS[feed.format].is_delivered:
+    if feed.layout != TABLE_IN_FOLDERS or not feed.is_delivered:
         return []
     declared = {feed.source_table(table) for table in feed.tables if not feed.shards_of(table)}
     declared |= feed.options.also_called.keys()

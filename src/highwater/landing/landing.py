@@ -52,6 +52,7 @@ from highwater.landing.raw_table import (
     spark_schema,
 )
 from highwater.landing.read_files import UnreadableDelivery, explain, read_files
+from highwater.landing.relations import entries_of_rows, mark_of, news_of, rows_of
 from highwater.landing.table_names import move_records, moves_of, owners_of, repair_names, second_tables
 from highwater.landing.whole import begun_before, cut_files
 from highwater.runtime.errors import CheckError, UsageError
@@ -132,6 +133,8 @@ def land(spark, feed: Feed) -> Landed:
         the room that the files take.
     """
     started = time.monotonic()
+    if feed.relation:
+        return _land_versions(spark, feed, started)
     result, delivered = Landed(feed.name), look(feed, may_pass_over(feed))
     listing, is_all = digest_of_listing(feed, delivered), delivered.passed_over is NOTHING
     result.undeclared = undeclared_folders(feed)
@@ -192,6 +195,37 @@ def land(spark, feed: Feed) -> Landed:
         passed_over = next_to_pass_over(feed, delivered, result.odd)
         note_nothing_new(feed, listing, result.newest, result.odd, passed_over)
     result.left = left_for_the_first_time(feed, delivered.left, is_all)
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _land_versions(spark, feed: Feed, started: float) -> Landed:
+    """Land the new versions of the tables that hold a feed's records, as one batch."""
+    result = Landed(feed.name)
+    create_raw_table(spark, feed)
+    entries = entries_of_files(spark, feed)
+    result.newest = entries.newest
+    last = newest_landing(spark, feed, result.newest)
+    result.gone_back = gone_back(feed.name, result.newest, last)
+    news = news_of(spark, feed)
+    if not news:
+        return result
+    names_tables = feed.options.table_in_records
+    owners, keeps_owners = owners_of(spark, feed, entries) if names_tables else ({}, False)
+    counted = spark.sparkContext.accumulator(0)
+    frames = []
+    for each in news:
+        reading = entries_of_rows(feed.options, feed.name, each, counted, dict(owners), keeps_owners)
+        frames += [rows_of(spark, feed, each).mapInArrow(reading, spark_schema()), mark_of(spark, feed, each)]
+    number, at = batch_after(*last)
+    append(functools.reduce(lambda one, other: one.unionByName(other), frames), feed, number, at)
+    result.newest = (number, micros(at))
+    if names_tables:
+        files = entries_of_files(spark, feed, f"entry = 'file' and landing_batch = {number}")
+        repair_names(spark, feed, number, files.of_batch(number), owners)
+        result.second = second_tables(feed, owners)
+    result.files, result.records = len(news), counted.value
+    result.tables = {each.table for each in news if each.table}
     result.seconds = time.monotonic() - started
     return result
 
@@ -340,6 +374,8 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     if feed is None:
         raise UsageError(f"{shown}: no feed of that name; files are named <feed>/<path below its folder>.")
     create_raw_table(spark, feed)
+    if feed.relation:
+        return _skip_versions(spark, feed, source_file)
     delivered = look(feed)
     new, changed = new_and_changed(feed, delivered.files + delivered.odd, entries_of_files(spark, feed))
     files = {name: file for file in new + changed for name in (printable(file.source_file), file.source_file)}
@@ -351,3 +387,18 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
     if file in changed:
         return f"{shown}: what landed first stays; its new content is left out, on record (batch {number})."
     return f"{shown} is left out, on record (batch {number} of raw.{feed.name})."
+
+
+def _skip_versions(spark, feed: Feed, source_file: str) -> str:
+    """Leave versions of a table out, on record: landing goes on behind them."""
+    name, _, last = source_file.rpartition("-")
+    news = news_of(spark, feed)
+    waiting = [f"{feed.name}/{each.source_file}" for each in news]
+    found = next((each for each in news if f"{feed.name}/{each.source_file}".startswith(f"{name}-")), None)
+    if found is None or not last.isdecimal() or not found.first <= int(last) <= found.last:
+        raise UsageError(
+            f"{printable(source_file)} is not waiting; what waits is: {printable(', '.join(waiting)) or 'nothing'}."
+        )
+    number, at = next_batch(spark, feed)
+    append(mark_of(spark, feed, replace(found, last=int(last)), skipped="true"), feed, number, at)
+    return f"{printable(source_file)} is left out, on record (batch {number} of raw.{feed.name})."

@@ -17,7 +17,7 @@ from highwater.spark.lake_tables import is_committed, newest_version
 
 RAW_TABLE = """
     create table if not exists {table} (
-        entry string comment 'record, file (it landed), skipped (a file, on record), replayed (records taken again)',
+        entry string comment 'record; file, version: it landed; skipped: a file, on record; replayed: records, again',
         source_table string comment 'The table that the folder, the file name or the record names; NULL: it names none',
         source_file string comment 'Path below the landing folder',
         source_line int comment 'Line of the file where the record starts, from 1',

@@ -45,7 +45,7 @@ def _read_file(
             stream = CountedStream(opened)
             for batch in _read_records(system, options, file, stream, names, columns):
                 count += batch.num_rows
-                yield _entries("record", file, as_declared(batch, options.also_called))
+                yield entries_of("record", file, as_declared(batch, options.also_called))
             while stream.read(records.BLOCK_BYTES):
                 pass
         if stream.size != file["size"]:
@@ -60,7 +60,7 @@ def _read_file(
     known += [(name, file[name]) for name in ("taken_at", "export_entry") if file[name]]
     known += [("columns", json.dumps(columns))] if columns and file["export_entry"] else []
     nothing = records.record_batch([None], [None], fields=[known] if known or names else None)
-    yield _entries("file", file, nothing, count, stream.size, stream.digest())
+    yield entries_of("file", file, nothing, count, stream.size, stream.digest())
 
 
 def _read_records(system: fs.FileSystem, options: ReadOptions, file: dict, stream: CountedStream, names, columns):
@@ -82,7 +82,14 @@ def as_declared(batch: pyarrow.RecordBatch, also_called: dict[str, str]) -> pyar
     return batch.set_column(place, batch.schema.field(place), tables)
 
 
-def _entries(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
+def entries_of(entry, file, batch, count=None, size=None, digest=None) -> pyarrow.RecordBatch:
+    """Return entries of the raw table of what a file has brought, or of the file itself.
+
+    Arguments:
+        entry: `record` or `file`. file: its `source_file`, `table`, `modified_at` and `position`.
+        batch: as readers yield it. count, size, digest: of the file, how many records, bytes and their SHA-256.
+    """
+
     def repeated(value, kind=None):
         return pyarrow.repeat(pyarrow.scalar(value, kind or pyarrow.string()), batch.num_rows)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from highwater.catalog.entities import logged_tables, publish_groups
 from highwater.catalog.feeds import declared_feeds, sql_text
 from highwater.catalog.pending import log_went_back, newest_batch_shown
-from highwater.formats.formats import FORMATS, TABLE_IN_FOLDERS
+from highwater.formats.formats import TABLE_IN_FOLDERS
 from highwater.landing import new_files
 from highwater.reconcile.plan import Plan
 from highwater.runtime.errors import UsageError
@@ -314,7 +314,7 @@ def files_that_wait(plan: Plan, listing: Callable) -> tuple[list[str], list[str]
     problems, changed = [], []
     for name, source in dict(logged_tables()).get(plan.table, []) if plan.log else []:
         feed = declared_feeds().get(name)
-        if feed is None or not FORMATS[feed.format].is_delivered:
+        if feed is None or not feed.is_delivered:
             continue
         try:
             found = listing(name)

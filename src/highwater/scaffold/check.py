@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from highwater.catalog.entities import known_table, logged_tables, publish_groups
-from highwater.catalog.feeds import FORMATS, Feed, declared_feeds
+from highwater.catalog.feeds import Feed, declared_feeds
 from highwater.catalog.models import models, value_returned_in
 from highwater.catalog.yaml_files import described_models
 from highwater.landing.feed_folders import Delivered, look
@@ -66,7 +66,7 @@ def _observed(sources: list[tuple[str, str]], feeds: dict[str, Feed]) -> dict[tu
     records = min(RECORDS_AT_MOST, max(RECORDS_AT_LEAST, RECORDS_OF_ALL // max(1, len(sources))))
     observed = {source: Observed() for source in sources}
     for feed in [feeds[name] for name in dict.fromkeys(name for name, _ in sources) if name in feeds]:
-        if FORMATS[feed.format].is_delivered:
+        if feed.is_delivered:
             tables = [table for name, table in sources if name == feed.name]
             of_feed = observed_of_tables(feed, tables, records, LOOKED_AT_MOST)
             observed |= {(feed.name, table): found for table, found in of_feed.items()}

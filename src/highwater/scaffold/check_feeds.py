@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import yaml
 
 from highwater.catalog.declarations import sources_file
-from highwater.catalog.feeds import FAST_LOADER, FORMATS, Feed
+from highwater.catalog.feeds import FAST_LOADER, Feed
 from highwater.catalog.tables import named as first_of
 from highwater.catalog.yaml_files import named, value_of
 from highwater.landing.deliveries import cut_in_words, left_in_words, odd_in_words, tables_called_like, undeclared
@@ -55,7 +55,7 @@ def _lacking(feed: Feed) -> Iterator[str]:
 
 def check_folder(feeds: list[Feed]) -> Iterator[Finding]:
     """Look for the folder into which feeds are delivered."""
-    delivered = [feed for feed in feeds if FORMATS[feed.format].is_delivered and feed.role != "export"]
+    delivered = [feed for feed in feeds if feed.is_delivered and feed.role != "export"]
     if delivered and is_missing(delivered[0].root):
         problem = f"the folder {delivered[0].root}, into which feeds are delivered, is not there."
         yield Finding(sources_file(delivered[0].name), 1, f"{problem} HIGHWATER_LANDING says where it is.", False)

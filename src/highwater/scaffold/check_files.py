@@ -6,7 +6,7 @@ from pathlib import Path
 
 from highwater.catalog.columns import as_typed
 from highwater.catalog.declarations import sources_file
-from highwater.catalog.feeds import FORMATS, Feed
+from highwater.catalog.feeds import Feed
 from highwater.formats.declared import carries_parts
 from highwater.formats.formats import CHOICES, DEBEZIUM, are_read_alike
 from highwater.landing.deliveries import skipping
@@ -45,7 +45,7 @@ class Files:
     def _nothing(self) -> str | None:
         if self.values or self.observed.types:
             return None
-        if not FORMATS[self.feed.format].is_delivered:
+        if not self.feed.is_delivered:
             return f"{self.feed.name} is extracted from a database, and no files are delivered"
         if self.observed.is_unnamed:
             return f"the files of {self.feed.name} do not name their columns"

@@ -168,7 +168,12 @@ def found_in_files(feed: Feed, table: str) -> tuple[FoundColumns, list[Doubt], s
         what told the columns, in words.
     Raises: UsageError when nothing is delivered yet, or its files do not name their columns.
     """
-    if not FORMATS[feed.format].is_delivered:
+    if feed.relation:
+        raise UsageError(
+            f"{feed.name} reads {printable(feed.relation)}, whose columns are not looked up: name them with --key and "
+            "--columns, or --ddl FILE."
+        )
+    if not feed.is_delivered:
         raise UsageError(
             f"{feed.format} is not delivered in files: highwater extract {feed.name}.{table} --enable declares a table."
         )

@@ -19,7 +19,7 @@ from highwater.catalog.declarations import (
     sources_file,
 )
 from highwater.catalog.entities import declaration_of, declared_columns, logged_tables, sources_of_logs
-from highwater.catalog.feeds import FORMATS, declared_feeds, numbers_of, sql_text
+from highwater.catalog.feeds import declared_feeds, numbers_of, sql_text
 from highwater.catalog.yaml_files import file_of_model
 from highwater.formats.formats import DEBEZIUM, TABLE_IN_FOLDERS
 from highwater.runtime.errors import UsageError
@@ -215,7 +215,7 @@ def _name(entity: str, new: str) -> Alteration:
 
 def _name_at_source(entity: str, new: str) -> Alteration:
     feeds, tables = declared_feeds(), [*dict.fromkeys(dict(sources_of_logs())[entity])]
-    if others := [feed for feed, _ in tables if not FORMATS[feeds[feed].format].is_delivered]:
+    if others := [feed for feed, _ in tables if not feeds[feed].is_delivered]:
         raise UsageError(
             f"{others[0]} reads a table of a database by its name; take it out, and add it by its new one."
         )

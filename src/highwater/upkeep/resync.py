@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from highwater.catalog.declarations import append_epoch, declare_truncates, epochs_of
 from highwater.catalog.entities import key_of, known_table, logged_tables
 from highwater.catalog.feeds import Feed, declared_feeds, numbers_of, sql_text
-from highwater.formats.formats import DEBEZIUM, FORMATS
+from highwater.formats.formats import DEBEZIUM
 from highwater.landing import landing, new_files
 from highwater.runtime.errors import CheckError, UsageError
 from highwater.runtime.printable import printable
@@ -150,7 +150,9 @@ def _feed_of(entity: str) -> tuple[Feed, str]:
     if not key_of(entity):
         raise UsageError(f"{entity} has no key, so a full load cannot say which rows are gone.")
     feed = declared_feeds()[sources[0][0]]
-    if not FORMATS[feed.format].is_delivered:
+    if feed.relation:
+        raise UsageError(f"{feed.name} reads a table, and a resync takes files.")
+    if not feed.is_delivered:
         raise UsageError(f"{feed.name} is extracted from a database; its capture begins anew with: highwater extract")
     return feed, sources[0][1]
 

@@ -48,6 +48,7 @@ def feed(**settings):
         ({"order": LSN, "before": {"names": "n", "values": "$.v"}}, "before: names is 'n'"),
         ({"order": LSN, "time": "$.ts"}, "time has '$.ts'; it must be one of: {timestamp: $.name}"),
         ({"order": LSN, "partial": "yes"}, "partial is 'yes'; it must be true or false"),
+        ({"order": LSN, "ignore_null_updates": "name"}, "ignore_null_updates is 'name'; it must be a list of names"),
         ({"order": LSN, "schema": "$.s"}, "schema is declared without table"),
         ({"order": LSN, "each": "data"}, "each is 'data'"),
     ],
@@ -73,7 +74,8 @@ def test_what_is_declared_rightly_is_taken():
 
 def test_the_package_declares_what_its_formats_say():
     formats = declared.declared_formats()
-    assert {name: (*each["orders"], "kafka") for name, each in formats.items()} == DECLARED
+    orders = {name: (*each["orders"], *(["kafka"] if "table" in each else [])) for name, each in formats.items()}
+    assert orders == DECLARED
     for name, each in formats.items():
         for order in DECLARED[name]:
             chosen = declared.with_order(each, order)

@@ -11,28 +11,54 @@ def lines(*records) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def test_five_words_make_a_feed_of_any_records(workshop):
-    workshop.add_table(
-        "stream_users.user_states", "userId:int", "name:string,city:string", "json", {"change": json.dumps(FIVE_WORDS)}
-    )
-    rows = [
-        (124, "Raul", "Oaxaca", "INSERT", 1),
-        (123, "Isabel", "Monterrey", "INSERT", 1),
-        (125, "Mercedes", "Tijuana", "INSERT", 2),
-        (126, "Lily", "Cancun", "INSERT", 2),
-        (123, None, None, "DELETE", 6),
-        (125, "Mercedes", "Guadalajara", "UPDATE", 6),
-        (125, "Mercedes", "Mexicali", "UPDATE", 5),
-        (123, "Isabel", "Chihuahua", "UPDATE", 5),
-    ]
+# what the documentation of AUTO CDC has as its example, and what becomes of it there
+ROWS = [
+    (124, "Raul", "Oaxaca", "INSERT", 1),
+    (123, "Isabel", "Monterrey", "INSERT", 1),
+    (125, "Mercedes", "Tijuana", "INSERT", 2),
+    (126, "Lily", "Cancun", "INSERT", 2),
+    (123, None, None, "DELETE", 6),
+    (125, "Mercedes", "Guadalajara", "UPDATE", 6),
+    (125, "Mercedes", "Mexicali", "UPDATE", 5),
+    (123, "Isabel", "Chihuahua", "UPDATE", 5),
+]
+TRUNCATE = (None, None, None, "TRUNCATE", 3)
+OF_AUTO_CDC = {
+    "deletes": (FIVE_WORDS, ROWS, [(124, "Raul", "Oaxaca"), (125, "Mercedes", "Guadalajara"), (126, "Lily", "Cancun")]),
+    "truncates": (
+        FIVE_WORDS | {"truncate_when": "$.operation = 'TRUNCATE'"},
+        [*ROWS, TRUNCATE],
+        [(125, "Mercedes", "Guadalajara")],
+    ),
+    "nulls": (
+        FIVE_WORDS | {"ignore_null_updates": True},
+        [(1, "Ann", "Rome", "INSERT", 1), (1, None, "Oslo", "UPDATE", 3), (1, "Eve", None, "UPDATE", 2)],
+        [(1, "Eve", "Oslo")],
+    ),
+    "nulls_of_some": (
+        FIVE_WORDS | {"ignore_null_updates": ["name"]},
+        [(1, "Ann", "Rome", "INSERT", 1), (1, None, None, "UPDATE", 2)],
+        [(1, "Ann", None)],
+    ),
+    "struct": (
+        FIVE_WORDS | {"order": [{"integer": "$.sequenceNum"}, {"text": "rpad($.name, 4, ' ')", "width": 4}]},
+        [(1, "a", "first", "INSERT", 1), (1, "b", "last", "UPDATE", 1)],
+        [(1, "b", "last")],
+    ),
+}
+
+
+def test_words_of_auto_cdc_make_what_they_make_there(workshop):
     names = ("userId", "name", "city", "operation", "sequenceNum")
-    workshop.deliver("stream_users.user_states", "1.json", lines(*(dict(zip(names, row, strict=True)) for row in rows)))
-    workshop.land_and_run("stream_users", "+user_states")
-    assert sorted(workshop.rows("select * from lake.user_states")) == [
-        (124, "Raul", "Oaxaca"),
-        (125, "Mercedes", "Guadalajara"),
-        (126, "Lily", "Cancun"),
-    ]
+    for name, (change, rows, _) in OF_AUTO_CDC.items():
+        table = f"auto_{name}.users_{name}"
+        workshop.add_table(table, "userId:int", "name:string,city:string", "json", {"change": json.dumps(change)})
+        workshop.deliver(table, "1.json", lines(*(dict(zip(names, row, strict=True)) for row in rows)))
+    workshop.land(*(f"auto_{name}" for name in OF_AUTO_CDC))
+    workshop.build(*(f"+users_{name}" for name in OF_AUTO_CDC), command="run")
+    for name, (_, _, expected) in OF_AUTO_CDC.items():
+        assert sorted(workshop.rows(f"select * from lake.users_{name}")) == expected, name
+        assert workshop.rows(f"select * from lake.users_{name}_changes where rejection_reason is not null") == [], name
 
 
 def test_producers_say_the_same_of_one_history(workshop):

@@ -52,11 +52,11 @@ from highwater.landing.raw_table import (
     spark_schema,
 )
 from highwater.landing.read_files import UnreadableDelivery, explain, read_files
-from highwater.landing.relations import entries_of_rows, mark_of, news_of, rows_of
+from highwater.landing.relations import entries_of_rows, gone, mark_of, news_of, rows_of
 from highwater.landing.table_names import move_records, moves_of, owners_of, repair_names, second_tables
 from highwater.landing.whole import begun_before, cut_files
 from highwater.runtime.errors import CheckError, UsageError
-from highwater.runtime.faults import doing
+from highwater.runtime.faults import doing, everything_said
 from highwater.runtime.printable import printable
 from highwater.runtime.project import require_space
 
@@ -218,7 +218,12 @@ def _land_versions(spark, feed: Feed, started: float) -> Landed:
         reading = entries_of_rows(feed.options, feed.name, each, counted, dict(owners), keeps_owners)
         frames += [rows_of(spark, feed, each).mapInArrow(reading, spark_schema()), mark_of(spark, feed, each)]
     number, at = batch_after(*last)
-    append(functools.reduce(lambda one, other: one.unionByName(other), frames), feed, number, at)
+    try:
+        append(functools.reduce(lambda one, other: one.unionByName(other), frames), feed, number, at)
+    except Exception as error:
+        if "FileNotFoundException" not in everything_said(error) or len(news) > 1:
+            raise
+        raise gone(feed, news[0], error) from error
     result.newest = (number, micros(at))
     if names_tables:
         files = entries_of_files(spark, feed, f"entry = 'file' and landing_batch = {number}")

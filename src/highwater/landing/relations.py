@@ -158,12 +158,17 @@ def _changes_of(spark, feed: Feed, news: News):
                 raise
             return _by_files(spark, news)
     except Exception as error:
-        why = everything_said(error).partition("\n")[0]
-        raise CheckError(
-            f"{feed.name}: versions {news.first} to {news.last} of {printable(news.relation)} cannot be read any more, "
-            f"so changes in them are lost to this feed ({printable(why)}). Keep the table's log and files longer than "
-            f"a landing may wait. {_way_on(feed, news)}"
-        ) from error
+        raise gone(feed, news, error) from error
+
+
+def gone(feed: Feed, news: News, error: Exception) -> CheckError:
+    """Return what to say of versions of a table whose log or files are not there any more."""
+    why = everything_said(error).partition("\n")[0]
+    return CheckError(
+        f"{feed.name}: versions {news.first} to {news.last} of {printable(news.relation)} cannot be read any more, so "
+        f"changes in them are lost to this feed ({printable(why)}). Keep the table's log and files longer than a "
+        f"landing may wait. {_way_on(feed, news)}"
+    )
 
 
 def _way_on(feed: Feed, news: News) -> str:
@@ -174,7 +179,7 @@ def _way_on(feed: Feed, news: News) -> str:
 def _by_change_feed(spark, news: News):
     reader = spark.read.option("readChangeFeed", "true")
     frame = reader.option("startingVersion", news.first).option("endingVersion", news.last).table(news.relation)
-    frame.schema  # noqa: B018 - it is refused when it is looked at
+    frame._jdf.queryExecution().executedPlan()  # which is where Delta looks whether it has recorded them
     return frame
 
 

@@ -121,7 +121,10 @@ def test_what_cannot_be_read_any_more_is_said_and_can_be_left_out(workshop, bron
     workshop.land("tables_short")
     spark.sql(f"insert into {table} values (1, 1, false)")
     spark.sql(f"insert into {table} values (2, 1, false)")
-    (bronze / "short/_delta_log/00000000000000000001.json").unlink()
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, f"{bronze}/short")
+    log.checkpoint()
+    for version in range(2):
+        (bronze / f"short/_delta_log/{version:020}.json").unlink()
     workshop.forget_what_was_read()
     with pytest.raises(CheckError, match=r"versions 1 to 2 .* cannot be read any more") as error:
         workshop.land("tables_short")
@@ -132,6 +135,14 @@ def test_what_cannot_be_read_any_more_is_said_and_can_be_left_out(workshop, bron
     assert "is left out, on record" in skip(spark, declared_feeds(), advice)
     spark.sql(f"insert into {table} values (3, 1, false)")
     assert landed(workshop, "tables_short") == (1, 1)
+    # files that a vacuum has taken away
+    spark.sql(f"insert into {table} values (4, 1, false)")
+    spark.sql(f"delete from {table}")
+    for file in (bronze / "short").glob("*.parquet"):
+        file.unlink()
+    workshop.forget_what_was_read()
+    with pytest.raises(CheckError, match=r"versions 4 to 5 .* cannot be read any more"):
+        workshop.land("tables_short")
 
 
 def test_a_table_that_is_made_anew_is_another_one(workshop, bronze):

@@ -70,7 +70,10 @@ def news_of(spark, feed: Feed) -> list[News]:
     """
     marks = spark.sql(
         f"""
-        select fields['relation'], max_by(fields['version'], landing_batch), max_by(fields['relation_id'], landing_batch)
+        select
+            fields['relation'],
+            max_by(fields['version'], landing_batch),
+            max_by(fields['relation_id'], landing_batch)
         from {feed.raw_table}
         where entry = 'version'
         group by fields['relation']

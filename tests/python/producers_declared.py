@@ -1,5 +1,6 @@
 """What producers write whose records the package declares: one history, as each of them encodes it."""
 
+import base64
 import json
 import random
 from datetime import datetime, timedelta, timezone
@@ -195,6 +196,76 @@ def wal2json_v1(changes: list[tuple]) -> list[str]:
     ] + ['{"nextlsn":"0/FFFF","change":[]}']
 
 
+def _as_rows(changes: list[tuple]):
+    """Yield number, place, operation and row of each step; an update of the key is a delete and an insert."""
+    for number, place, _, (operation, before, after) in _transactions(changes):
+        if operation == "update" and before["id"] != after["id"]:
+            yield number, place, "delete", before
+            yield number, place, "insert", after
+        else:
+            yield number, place, operation, after or before
+
+
+def _with(row: dict, **beside) -> str:
+    return f"{_as_numbers(row)[:-1]},{json.dumps(beside)[1:]}"
+
+
+def qlik_table(changes: list[tuple]) -> list[str]:
+    """Rows of a change table of Qlik Replicate: a row before an update stands beside it, at its sequence."""
+    lines = []
+    for number, (operation, before, after) in enumerate(changes):
+        at = {"header__change_seq": f"2026030209164100{number:019}", "header__timestamp": "2026-03-02 09:16:41.000"}
+        images = [("B", before), ("U", after)] if operation == "update" else [(operation[0].upper(), after or before)]
+        lines += [_with(row, **at, header__change_oper=kind) for kind, row in images]
+    return lines
+
+
+def qlik_json(changes: list[tuple]) -> list[str]:
+    """Messages of Qlik Replicate."""
+    lines = []
+    for number, (operation, before, after) in enumerate(changes):
+        headers = {"operation": operation.upper(), "changeSequence": f"2026030209164100{number:019}"}
+        headers |= {"timestamp": "2026-03-02T09:16:41.000", "streamPosition": "00000;637", "transactionId": "0A"}
+        old = _as_numbers(before) if operation == "update" else "null"
+        lines.append(
+            f'{{"magic":"atMSG","type":"DT","headers":null,"messageSchemaId":null,"messageSchema":null,"message":{{'
+            f'"data":{_as_numbers(after or before)},"beforeData":{old},"headers":{json.dumps(headers)}}}}}'
+        )
+    return lines
+
+
+def sqlserver_table(changes: list[tuple]) -> list[str]:
+    """Rows of a change table of SQL Server: 3 is before an update and 4 behind it, LSNs as hex digits or in base64."""
+    lines = []
+    for ordinal, (number, place, _, (operation, before, after)) in enumerate(_transactions(changes)):
+        lsns = [(100 + number).to_bytes(10, "big"), (7000 + place).to_bytes(10, "big")]
+        texts = [base64.b64encode(lsn).decode() if ordinal % 2 else f"0x{lsn.hex().upper()}" for lsn in lsns]
+        at = {"__$start_lsn": texts[0], "__$seqval": texts[1], "__$command_id": 1, "__$update_mask": "0x0F"}
+        images = [(3, before), (4, after)] if operation == "update" else [(2 if after else 1, after or before)]
+        lines += [_with(row, **at, **{"__$operation": kind}) for kind, row in images]
+    return lines
+
+
+def airbyte(changes: list[tuple]) -> list[str]:
+    """Records that Airbyte has read of PostgreSQL by CDC: a deleted row has its key, and the rest is NULL."""
+    lines = []
+    for place, (_, _, operation, row) in enumerate(_as_rows(changes)):
+        at = f"2026-03-02T09:16:41.{place:06}Z"
+        gone = {"_ab_cdc_deleted_at": at if operation == "delete" else None}
+        row = {name: row[name] if name == "id" else None for name in row} if operation == "delete" else row
+        text = _with(row, _ab_cdc_lsn=97895067208 + place // 2, _ab_cdc_updated_at=at, _airbyte_raw_id="0e1", **gone)
+        lines.append(text.replace('"balance":None', '"balance":null'))
+    return lines
+
+
+def fivetran(changes: list[tuple]) -> list[str]:
+    """Rows of a table of Fivetran, each time that it has synced one."""
+    return [
+        _with(row, _fivetran_deleted=operation == "delete", _fivetran_synced=f"2026-03-02T09:30:11.{place:06}Z")
+        for place, (_, _, operation, row) in enumerate(_as_rows(changes))
+    ]
+
+
 # by format: the order that is declared, and what writes the records
 PRODUCERS = {
     "maxwell-json": ("position", maxwell),
@@ -203,4 +274,9 @@ PRODUCERS = {
     "goldengate-json": ("pos", goldengate),
     "wal2json": ("lsn", wal2json),
     "wal2json-v1": ("lsn", wal2json_v1),
+    "qlik-change-table": ("change_seq", qlik_table),
+    "qlik-json": ("change_seq", qlik_json),
+    "sqlserver-change-table": ("lsn", sqlserver_table),
+    "airbyte": ("postgresql", airbyte),
+    "fivetran": ("synced", fivetran),
 }

@@ -193,7 +193,9 @@ def _incomparable(entity: str, was: list, now: list) -> Iterator[str]:
 def _kind_of(feed: Feed) -> tuple:
     """Return what positions of a feed are; those of one kind can be compared where they are of one source."""
     names = ("connector", "order", "sequence_column", "timestamp_column")
-    return FORMATS[feed.format].macro, *(str(feed.settings.get(name)) for name in names)
+    said = [str(feed.settings.get(name)) for name in names]
+    order = feed.options.change and (feed.format, str(feed.options.change["order"]))
+    return FORMATS[feed.format].macro, *said, order
 
 
 def file_of(entity: str) -> str:

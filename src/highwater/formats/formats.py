@@ -160,6 +160,11 @@ DECLARED = {
     "goldengate-json": ("pos", "kafka"),
     "wal2json": ("lsn", "place", "kafka"),
     "wal2json-v1": ("lsn", "place", "kafka"),
+    "qlik-change-table": ("change_seq",),
+    "qlik-json": ("change_seq", "kafka"),
+    "sqlserver-change-table": ("lsn",),
+    "airbyte": ("postgresql", "mysql"),
+    "fivetran": ("synced",),
     "delta-changes": ("version",),
 }
 

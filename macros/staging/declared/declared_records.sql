@@ -11,6 +11,7 @@
         {%- set kind = section.keys() | reject('in', ['sections', 'separator', 'width', 'unit']) | first -%}
         {%- do sections.append(highwater.value_of_record(section[kind], feed)) -%}
     {%- endfor -%}
+    {%- set texts = highwater.sections_of_order(change.order, feed) | map(attribute='text') | list -%}
     {%- set change_type -%}
 case
     {%- if 'truncate_when' in condition %}
@@ -63,13 +64,14 @@ image
     {%- set rows -%}
     (
         select
-            * except (row),
+            * except (row, order_texts),
             {%- if change.get('before') %}
             coalesce(row, before) as image,
             {%- else %}
             row as image,
             {%- endif %}
             {{ change_type | indent(12) }} as change_type,
+            {{ highwater.order_of_record(change.order, feed) | indent(12) }} as position,
             coalesce({{ baseline }}, false) as is_baseline
         from (
             select
@@ -79,7 +81,7 @@ image
                     {{ highwater.value_of_record(change.time.timestamp, feed) if change.get('time') else 'cast(null as string)' }} as commit_time,
                     {{ highwater.moment_of_record(highwater.value_of_record(change.time.timestamp, feed), change.time.get('unit')) if change.get('time') else 'cast(null as timestamp)' }} as changed_at
                 ) as metadata,
-                {{ highwater.order_of_record(change.order, feed) | indent(16) }} as position,
+                array({{ texts | join(',\n') | indent(20) }}) as order_texts,
                 {{ "concat_ws(', ', " ~ sections | join(', ') ~ ')' if sections else 'cast(null as string)' }} as sequence,
                 {{ highwater.value_of_record(change.source, feed) if change.get('source') else 'cast(null as string)' }} as source_identity,
                 {{ highwater.row_of_record(change.get('row'), feed) | indent(16) }} as row

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow
 import pyarrow.compute as compute
 
-from highwater.catalog.feeds import Feed
+from highwater.catalog.feeds import OF_RELATIONS, Feed
 from highwater.formats import readers
 from highwater.formats.formats import TABLE_IN_RECORDS, ReadOptions
 from highwater.formats.records import Table, TableNames, record_batch
@@ -117,11 +117,24 @@ def rows_of(spark, feed: Feed, news: News):
     Of a table that holds changes those are the rows that came; what was deleted from it, or rewritten, brings none. Of
     one whose change feed is read (`delta-changes`), all that happened to its rows.
 
-    Raises: CheckError where a version cannot be read any more.
+    Raises: CheckError where a version cannot be read any more; UsageError where the table has names of Delta's own.
     """
+    from pyspark.sql import functions as f
+
+    reserved = [name for name in spark.table(news.relation).columns if name in OF_CHANGE_FEED]
+    if reserved:
+        raise UsageError(
+            f"{feed.name}: relation {printable(news.relation)} has the column {reserved[0]}, which is Delta's own name "
+            "for what it tells of a change. Give it another name in that table."
+        )
     if news.problem:
         raise CheckError(f"{feed.name}: {news.problem}. {_way_on(feed, news)}")
     rows = _start_of(spark, news) if news.is_whole else _changes_of(spark, feed, news)
+    wrapped = feed.options.wrapping or "value"
+    if dict(rows.dtypes).get(wrapped) == "binary" and feed.format not in OF_RELATIONS:
+        # as Kafka has it; what is no text stays what JSON has for bytes, and is rejected
+        text = f"cast({_names([wrapped])} as string)"
+        rows = rows.withColumn(wrapped, f.expr(f"if(is_valid_utf8({text}), {text}, base64({_names([wrapped])}))"))
     if feed.format == "delta-changes":
         return rows.select(_as_json(rows.columns))
     came = rows.where("_change_type in ('insert', 'update_postimage')")
@@ -198,7 +211,7 @@ def _by_files(spark, news: News):
     rows = DataFrame(reader.changesToBatchDF(log, news.first, news.last, session, none, none, True, none), spark)
     columns = [name for name in rows.columns if name not in OF_CHANGE_FEED]
     net = rows.groupBy("_commit_version", _as_json(columns)).agg(
-        f.any_value(f.struct(*columns)).alias("this"),
+        f.expr(f"any_value(struct({_names(columns)})) as this"),
         f.any_value("_commit_timestamp").alias("_commit_timestamp"),
         f.sum(f.expr("if(_change_type = 'insert', 1, -1)")).alias("net"),
     )

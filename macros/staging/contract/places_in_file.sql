@@ -5,8 +5,8 @@
             partition by landing_batch, source_file, change_sequence_number
                 {%- for column in highwater.entity_key(entity) %}, typed.`{{ column }}`{% endfor %}
             {%- if has_index %}
-            -- all old keys of one record go before any new key comes
-            order by source_line, {{ 'is_derived desc, ' if has_parts }}index
+            -- one row after the other; of each, its old key before its new one
+            order by source_line, index{{ ', is_derived desc' if has_parts }}
             {%- else %}
             -- all old keys of one position go before any new key comes
             order by {{ 'is_derived desc, ' if has_parts }}first_line

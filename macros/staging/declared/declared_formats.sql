@@ -82,9 +82,10 @@ wal2json:
   truncate: [T]
   ignore: [B, C, M]
   orders:
-    lsn: [{lsn: $.lsn}, place]
+    lsn: [{lsn: $.lsn}]
     place: [{timestamp: $.timestamp}, place]
   time: {timestamp: $.timestamp}
+  binary: hex
   row: {of: $.columns, name: name, value: value}
   before: {of: $.identity, name: name, value: value}
   partial: true
@@ -102,6 +103,7 @@ wal2json-v1:
     lsn: [{lsn: $.nextlsn}, {integer: $index}]
     place: [{timestamp: $.timestamp}, place]
   time: {timestamp: $.timestamp}
+  binary: hex
   row: {names: $.change.columnnames, values: $.change.columnvalues}
   before: {names: $.change.oldkeys.keynames, values: $.change.oldkeys.keyvalues}
   partial: true
@@ -111,6 +113,7 @@ qlik-change-table:
   update: [U, UPDATE]
   # B is the row before an update, at its sequence: where its key is another one, it is gone
   delete: [D, DELETE, B, BEFOREIMAGE]
+  truncate: [T, TRUNCATE]
   orders:
     change_seq:
       - {digits: $.header__change_seq, width: 35}
@@ -128,6 +131,7 @@ qlik-json:
   time: {timestamp: $.message.headers.timestamp}
   row: $.message.data
   before: $.message.beforeData
+  partial: true
 sqlserver-change-table:
   operation: $['__$operation']
   insert: ["2"]

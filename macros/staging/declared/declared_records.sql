@@ -44,7 +44,11 @@ when metadata.operation in ({{ highwater.quoted_texts(change.ignore) }}) then 'i
 when image is null and change_type <> 'truncate' then 'malformed_record: it has no row where the feed says that there is one'
     {%- endif %}
     {%- endset -%}
-    {%- set key_fields = 'array(' ~ highwater.quoted_texts(highwater.key_columns(entity) | map(attribute='field')) ~ ')' -%}
+    {%- set key = highwater.key_columns(entity) -%}
+    {%- set position -%}
+case when is_baseline then {{ highwater.lowest_sequence() }} else {{ highwater.order_of_record(change.order, feed) }} end
+    {%- endset -%}
+    {%- set key_fields = 'array(' ~ highwater.quoted_texts(key | map(attribute='field')) ~ ')' -%}
     {%- set old_image -%}
 -- what it does not carry of the key has not changed
 map_from_arrays(
@@ -64,14 +68,13 @@ image
     {%- set rows -%}
     (
         select
-            * except (row, order_texts),
+            * except (row),
             {%- if change.get('before') %}
             coalesce(row, before) as image,
             {%- else %}
             row as image,
             {%- endif %}
             {{ change_type | indent(12) }} as change_type,
-            {{ highwater.order_of_record(change.order, feed) | indent(12) }} as position,
             coalesce({{ baseline }}, false) as is_baseline
         from (
             select
@@ -97,11 +100,11 @@ image
     {{- highwater.parsed_records(rows, feed, entity, {
         'problem': problem,
         'image': image,
-        'old_image': old_image if change.get('before') else none,
+        'old_image': old_image if change.get('before') and key else none,
         'operation': 'metadata.operation',
         'change_type': 'change_type',
         'sequence': 'sequence',
-        'change_sequence_number': 'case when is_baseline then ' ~ highwater.lowest_sequence() ~ ' else position end',
+        'change_sequence_number': position,
         'commit_time': 'metadata.commit_time',
         'changed_at': 'metadata.changed_at',
         'source_identity': 'source_identity',

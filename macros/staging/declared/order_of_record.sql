@@ -7,7 +7,7 @@
         {{- highwater.sortable_sequence(parts) -}}
     {%- else -%}
 concat(
-    {{ highwater.kafka_offset(feed, 'false') | indent(4) }}
+    {{ highwater.kafka_offset(feed, "change_type <=> 'truncate'") | indent(4) }}
     {%- if parts %},
     '/',
     {{ highwater.sortable_sequence(parts) | indent(4) }}

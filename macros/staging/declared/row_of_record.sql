@@ -7,7 +7,7 @@
         {%- set names = highwater._value_at(row.names, feed, 'array<string>') -%}
         {%- set values = highwater._value_at(row['values'], feed, 'array<string>') %}
 case
-    when size({{ names }}) = size({{ values }}) and size(array_distinct({{ names }})) = size({{ names }})
+    when size({{ names }}) = size({{ values }}) and size(array_distinct(array_compact({{ names }}))) = size({{ names }})
         then map_from_arrays({{ names }}, {{ values }})
 end
     {%- else %}

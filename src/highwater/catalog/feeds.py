@@ -305,16 +305,23 @@ def feed_of_settings(
         settings,
         endings,
         partitions,
-        _relation(where, settings, format, layout, tables),
+        _relation(where, settings, format, layout, tables, options.change),
     )
 
 
-def _relation(where: str, settings: dict, format: str, layout: str, tables: dict[str, str]) -> str | None:
+def _relation(
+    where: str, settings: dict, format: str, layout: str, tables: dict[str, str], change: dict | None
+) -> str | None:
     """Return the table of the catalog that holds a feed's records; None: files do."""
     example = "`relation: bronze.orders`, or `relation: bronze.{table}` where each table has one of its own"
     relation = _text(where, settings, "relation", None, re.compile(r"\S.*"), f"the name of a table: {example}")
     if format in OF_RELATIONS and relation is None:
         raise UsageError(f"{where}: {format} needs the setting relation, the table that it reads: {example}.")
+    if relation is not None and change and change["order"][-1] == "place":
+        raise UsageError(
+            f"{where}: relation is {relation!r}, and rows of a table have no places, by which this feed would order "
+            "changes of one position. Choose an order of positions, or `kafka`."
+        )
     if relation is not None and format in ("debezium-avro", "debezium-parquet"):
         raise UsageError(
             f"{where}: relation is {relation!r}, and rows of a table are read as JSON, which {format} is not. Declare "

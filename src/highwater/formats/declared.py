@@ -38,6 +38,7 @@ WORDS = (
     "key",
     "partial",
     "ignore_null_updates",
+    "binary",
     "except",
     "source",
     "each",
@@ -99,6 +100,8 @@ def checked_change(where: str, given) -> dict:
     nulls = change.get("ignore_null_updates", False)
     if not isinstance(nulls, bool):
         _check_texts(where, "ignore_null_updates", nulls)
+    if change.get("binary", "base64") not in ("base64", "hex"):
+        raise UsageError(f"{where}: binary is {change['binary']!r}; it must be base64 (the default) or hex.")
     if "partial" in change and not isinstance(change["partial"], bool):
         raise UsageError(f"{where}: partial is {change['partial']!r}; it must be true or false.")
     _check_texts(where, "except", change.get("except"))
@@ -335,11 +338,13 @@ def record_test(change: dict) -> Callable[[dict], bool]:
     order = [text for section in change["order"] if isinstance(section, dict) for text in section.values()]
     told = [change["operation"]] if "operation" in change else order
     paths = [path for expression in told for path in paths_in(expression)]
-    return lambda document: all(_has(document, path) for path in paths)
+    return lambda document: bool(paths) and all(_has(document, path) for path in paths)
 
 
 def _has(document, path: tuple[str, ...]) -> bool:
     for step in path:
+        # an array has a change in each element
+        document = document[0] if isinstance(document, list) and document else document
         if not isinstance(document, dict) or step not in document:
             return False
         document = document[step]

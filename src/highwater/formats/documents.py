@@ -340,13 +340,18 @@ class Unwrapping:
 
 def value_text(text: str, name: str) -> str:
     """Return the text of one field of a JSON object, letter by letter; of the last one where several have the name."""
-    at, found = SPACE.match(text).end() + 1, ""
+    return texts_in_object(text).get(name, "")
+
+
+def texts_in_object(text: str) -> dict[str, str]:
+    """Return the texts of the fields of a JSON object, letter by letter; of the last one where several have a name."""
+    at, found = SPACE.match(text).end() + 1, {}
     while text[at := SPACE.match(text, at).end()] != "}":
         at += text[at] == ","
         field, at = scanstring(text, SPACE.match(text, at).end() + 1, True)
         begin = SPACE.match(text, SPACE.match(text, at).end() + 1).end()
         _, at = STRICT.raw_decode(text, begin)
-        found = text[begin:at] if field == name else found
+        found[field] = text[begin:at]
     return found
 
 
@@ -371,8 +376,8 @@ def each_of(text: str, said: dict, names: list[str]) -> list[str]:
     """
     if not isinstance(said.get(names[0]), list):
         return [text]
-    arrays = {name: texts_in_array(value_text(text, name)) for name in names if isinstance(said.get(name), list)}
-    others = {name: value_text(text, name) for name in said if name not in arrays}
+    others = texts_in_object(text)
+    arrays = {name: texts_in_array(others.pop(name)) for name in names if isinstance(said.get(name), list)}
     documents = []
     for place in range(len(arrays[names[0]])):
         own = {name: texts[place] if place < len(texts) else "null" for name, texts in arrays.items()}
@@ -444,14 +449,18 @@ class Reading:
         if problem is None and not isinstance(said, dict):
             problem = f"malformed_record: {KINDS[type(said)]} stands where an object must"
         if self._each and problem is None:
-            self._add_each(line, text, document, said)
-        else:
-            self._add(line, text, document, problem, said)
+            try:
+                self._add_each(line, text, document, said)
+                return
+            except RecursionError:
+                problem = TOO_DEEP
+        self._add(line, text, document, problem, said)
 
     def _add_each(self, line: int, text: bytes, document: str | None, said: dict) -> None:
         """Add the records that a document stands for, each with its place in the array, and Kafka's offset if told."""
         around = [] if document is None else _offset_beside(_said(text))
-        for place, one in enumerate(each_of(text.decode() if document is None else document, said, self._each)):
+        documents = each_of(text.decode() if document is None else document, said, self._each)
+        for place, one in enumerate(documents):
             self._add(line, one.encode(), None, None, _said(one.encode()))
             self._documents[len(self._lines) - 1] = [("index", str(place)), *around]
 

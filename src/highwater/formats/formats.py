@@ -238,7 +238,7 @@ FORMATS = {
     # what records mean is declared by the feed, or by the package
     **dict.fromkeys(
         ("json", "table"),
-        Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"binary", "change"}, macro="declared_changes"),
+        Format(layouts=_OF_RECORDS, settings=_JSON | _MIXED | {"change"}, macro="declared_changes"),
     ),
     **{name: _declared(orders) for name, orders in DECLARED.items()},
     "changelog": Format(

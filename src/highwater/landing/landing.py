@@ -52,11 +52,11 @@ from highwater.landing.raw_table import (
     spark_schema,
 )
 from highwater.landing.read_files import UnreadableDelivery, explain, read_files
-from highwater.landing.relations import entries_of_rows, gone, mark_of, news_of, rows_of
+from highwater.landing.relations import are_gone, entries_of_rows, gone, mark_of, news_of, rows_of
 from highwater.landing.table_names import move_records, moves_of, owners_of, repair_names, second_tables
 from highwater.landing.whole import begun_before, cut_files
 from highwater.runtime.errors import CheckError, UsageError
-from highwater.runtime.faults import doing, everything_said
+from highwater.runtime.faults import doing
 from highwater.runtime.printable import printable
 from highwater.runtime.project import require_space
 
@@ -221,7 +221,7 @@ def _land_versions(spark, feed: Feed, started: float) -> Landed:
     try:
         append(functools.reduce(lambda one, other: one.unionByName(other), frames), feed, number, at)
     except Exception as error:
-        if "FileNotFoundException" not in everything_said(error) or len(news) > 1:
+        if not are_gone(error) or len(news) > 1:
             raise
         raise gone(feed, news[0], error) from error
     result.newest = (number, micros(at))

@@ -5,6 +5,7 @@ Which version has landed stands in the raw table, in an entry that the same comm
 
 import io
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from highwater.runtime.printable import printable
 
 # what stands beside the columns of a row that Delta's change feed tells of
 OF_CHANGE_FEED = ("_change_type", "_commit_version", "_commit_timestamp")
+# what Delta and Spark say of files that are not there
+GONE = re.compile("FileNotFoundException|_NOT_FOUND|DELTA_(TRUNCATED_TRANSACTION_LOG|VERSIONS_NOT_CONTIGUOUS)")
 # times to the microsecond, and each NULL as such
 AS_JSON = (
     "map('ignoreNullFields', 'false', 'timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", "
@@ -136,15 +139,21 @@ def rows_of(spark, feed: Feed, news: News):
         text = f"cast({_names([wrapped])} as string)"
         rows = rows.withColumn(wrapped, f.expr(f"if(is_valid_utf8({text}), {text}, base64({_names([wrapped])}))"))
     if feed.format == "delta-changes":
-        return rows.select(_as_json(rows.columns))
+        return rows.select(_as_json(rows, rows.columns))
     came = rows.where("_change_type in ('insert', 'update_postimage')")
-    return came.select(_as_json([name for name in rows.columns if name not in OF_CHANGE_FEED]))
+    return came.select(_as_json(rows, [name for name in rows.columns if name not in OF_CHANGE_FEED]))
 
 
-def _as_json(columns: list[str]):
+def _as_json(rows, columns: list[str]):
+    """Return the JSON of some columns of a frame; decimals are texts, for an exponent would make doubles of them."""
     from pyspark.sql import functions as f
 
-    return f.expr(f"to_json(struct({_names(columns)}), {AS_JSON}) as json")
+    decimals = {name for name, kind in rows.dtypes if kind.startswith("decimal")}
+    parts = (
+        f"cast({_names([name])} as string) as {_names([name])}" if name in decimals else _names([name])
+        for name in columns
+    )
+    return f.expr(f"to_json(struct({', '.join(parts)}), {AS_JSON}) as json")
 
 
 def _names(columns: list[str]) -> str:
@@ -174,7 +183,14 @@ def _changes_of(spark, feed: Feed, news: News):
                 raise
             return _by_files(spark, news)
     except Exception as error:
+        if not are_gone(error):
+            raise
         raise gone(feed, news, error) from error
+
+
+def are_gone(error: Exception) -> bool:
+    """Return whether an error says that a file of a table's, or of its log, is not there any more."""
+    return bool(GONE.search(everything_said(error)))
 
 
 def gone(feed: Feed, news: News, error: Exception) -> CheckError:
@@ -210,7 +226,7 @@ def _by_files(spark, news: News):
     reader = jvm.org.apache.spark.sql.delta.commands.cdc.CDCReader
     rows = DataFrame(reader.changesToBatchDF(log, news.first, news.last, session, none, none, True, none), spark)
     columns = [name for name in rows.columns if name not in OF_CHANGE_FEED]
-    net = rows.groupBy("_commit_version", _as_json(columns)).agg(
+    net = rows.groupBy("_commit_version", _as_json(rows, columns)).agg(
         f.expr(f"any_value(struct({_names(columns)})) as this"),
         f.any_value("_commit_timestamp").alias("_commit_timestamp"),
         f.sum(f.expr("if(_change_type = 'insert', 1, -1)")).alias("net"),

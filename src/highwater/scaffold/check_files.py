@@ -10,7 +10,7 @@ from highwater.catalog.feeds import Feed
 from highwater.formats.declared import carries_parts
 from highwater.formats.formats import CHOICES, DEBEZIUM, are_read_alike
 from highwater.landing.deliveries import skipping
-from highwater.runtime.printable import counted, in_shell
+from highwater.runtime.printable import counted, in_shell, printable
 from highwater.scaffold.checked import THESE, Compared, Declared, Finding
 from highwater.scaffold.fits import TOO_NARROW, holds, misfit
 from highwater.scaffold.found_columns import Observed, type_in
@@ -45,6 +45,8 @@ class Files:
     def _nothing(self) -> str | None:
         if self.values or self.observed.types:
             return None
+        if self.feed.relation:
+            return f"{self.feed.name} reads {printable(self.feed.relation)}, and no files are delivered"
         if not self.feed.is_delivered:
             return f"{self.feed.name} is extracted from a database, and no files are delivered"
         if self.observed.is_unnamed:

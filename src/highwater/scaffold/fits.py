@@ -56,7 +56,8 @@ def misfit(value, column: Column, feed: Feed, has_schema: bool = False) -> str |
     if feed.format in DEBEZIUM:
         return _misfit_of_debezium(value, column, feed.settings, has_schema)
     if isinstance(value, str):
-        return TOO_NARROW if text_is_none(value, column.data_type, feed.format in IN_HEX) else None
+        is_hex = feed.format in IN_HEX or (feed.options.change or {}).get("binary") == "hex"
+        return TOO_NARROW if text_is_none(value, column.data_type, is_hex) else None
     return _misfit_of_number(value, column.data_type)
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import time
 
 import pytest
 from highwater.catalog.feeds import feed_of_settings
@@ -49,6 +50,7 @@ def feed(**settings):
         ({"order": LSN, "time": "$.ts"}, "time has '$.ts'; it must be one of: {timestamp: $.name}"),
         ({"order": LSN, "partial": "yes"}, "partial is 'yes'; it must be true or false"),
         ({"order": LSN, "ignore_null_updates": "name"}, "ignore_null_updates is 'name'; it must be a list of names"),
+        ({"order": LSN, "binary": "bytes"}, "binary is 'bytes'; it must be base64"),
         ({"order": LSN, "schema": "$.s"}, "schema is declared without table"),
         ({"order": LSN, "each": "data"}, "each is 'data'"),
     ],
@@ -144,3 +146,39 @@ def test_a_document_that_is_a_record_is_not_unwrapped():
         for _, _, fields, _ in records_of('{"n":1,"value":{"n":2}}\n{"offset":1,"value":{"n":3}}\n', change)
     ]
     assert said == [None, '{"n":3}']
+
+
+def test_what_a_record_is_is_told_by_something():
+    change = {"order": ["kafka"], "delete_when": "$.deleted = 'true'"}
+    ((_, _, fields, _),) = records_of('{"offset":7,"topic":"t","value":{"id":1,"deleted":false}}\n', change)
+    assert fields["document"] == '{"id":1,"deleted":false}'
+    of_arrays = declared.with_order(declared.declared_formats()["wal2json-v1"], "lsn")
+    row = {"offset": 1, "value": '{"change":[{"kind":"insert"},{"kind":"delete"}],"nextlsn":"0/1"}', "read_at": "x"}
+    assert [dict(fields)["index"] for _, _, fields, _ in records_of(json.dumps(row) + "\n", of_arrays)] == ["0", "1"]
+
+
+def test_a_document_that_is_too_deep_is_one_rejected_record():
+    change = {"order": [{"integer": "$.id"}], "row": "$.data", "each": ["data"]}
+    deep = f'{{"id":1,"data":[{"[" * 1010}{"]" * 1010}]}}\n'
+    found = records_of(deep + '{"id":2,"data":[{"a":1}]}\n', change)
+    assert [(line, bool(problem)) for line, _, _, problem in found] == [(1, True), (2, False)]
+    assert found[0][3] == documents.TOO_DEEP
+
+
+def test_many_fields_beside_an_array_are_cut_once():
+    fields = {f"field_{number}": number for number in range(20_000)}
+    text = json.dumps({**fields, "data": [{"a": 1}]})
+    began = time.process_time()
+    (found,) = documents.each_of(text, json.loads(text), ["data"])
+    assert time.process_time() - began < 5
+    assert json.loads(found) == {**fields, "data": {"a": 1}}
+
+
+@pytest.mark.parametrize("order", [[{"integer": "$.n"}, "place"], ["kafka"]])
+def test_rows_of_a_table_have_no_places(order):
+    settings = {"format": "table", "relation": "bronze.x", "change": {"order": order}}
+    if order[-1] != "place":
+        assert feed(**settings).relation == "bronze.x"
+        return
+    with pytest.raises(UsageError, match="rows of a table have no places"):
+        feed(**settings)

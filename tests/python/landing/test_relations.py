@@ -33,9 +33,10 @@ def landed(workshop, feed: str) -> tuple[int, int]:
 
 def test_a_change_table_is_read_once_whatever_is_done_to_its_files(workshop, bronze):
     table, spark = relation(bronze, "orders__ct"), workshop.spark
-    columns = "id int, total decimal(12,2), at timestamp, version bigint, deleted boolean, `a.b``c` string"
+    columns = "id int, total decimal(12,2), at timestamp, version bigint, deleted boolean, `a.b``c` decimal(38,26)"
     spark.sql(f"create table {table} ({columns}) using delta")
     into = f"insert into {table} (id, total, at, version, deleted)"
+    tiny = "0.00000012345678901234567890"
     spark.sql(f"{into} values (1, 10.10, timestamp '2026-01-01 00:00:00.123456', 1, false), (2, 5, null, 1, null)")
     workshop.add_table(
         "tables_shop.orders_ct", "id:int", "total:decimal(12,2),at:timestamp", "table",
@@ -51,10 +52,16 @@ def test_a_change_table_is_read_once_whatever_is_done_to_its_files(workshop, bro
     spark.sql(f"delete from {table} where version = 1 and id = 2")
     spark.sql(f"{into} values (3, 7, null, 1, null), (3, 7, null, 1, null)")
     assert landed(workshop, "tables_shop") == (1, 2)
+    spark.sql(f"insert into {table} values (4, 0, null, 1, null, {tiny})")
+    assert landed(workshop, "tables_shop") == (1, 1)
+    newest = "landing_batch = (select max(landing_batch) from raw.tables_shop) and entry = 'record'"
+    documents = f"select cast(record as string) from raw.tables_shop where {newest}"
+    assert json.loads(workshop.value(documents))["a.b`c"] == tiny
     workshop.build("+orders_ct", command="run")
     assert [(id, str(total), at) for id, total, at in rows(workshop, "orders_ct")] == [
         (1, "11.00", None),
         (3, "7.00", None),
+        (4, "0.00", None),
     ]
     logged = workshop.rows(
         "select id, right(change_sequence_number, 1) as version, count(*) from lake.orders_ct_changes "

@@ -90,3 +90,43 @@ def test_producers_say_the_same_of_one_history(workshop):
         assert rejected == [], format
         tied = workshop.rows(f"select * from lake.customers_p{number}_changes where is_tied")
         assert tied == [] or format in ("canal-json", "dms-json"), format
+
+
+def test_what_a_declaration_makes_of_odd_records(workshop):
+    """Truncates among partitions, rows that move within a transaction, bytes in hex, names that are NULL, no key."""
+    own = {"layout": "records"}
+    for feed, format, order in (("odd_gate", "goldengate-json", "kafka"), ("odd_wal", "wal2json-v1", "place")):
+        table = feed.removeprefix("odd_")
+        workshop.add_table(
+            f"{feed}.{table}", "id:int", "bytes:binary", format, own | {"order": order}, source_table="t"
+        )
+    workshop.add_table(
+        "odd_loose.loose", None, "id:int,x:string", "maxwell-json", own | {"order": "place"},
+        source_table="t", without_key=True,
+    )  # fmt: skip
+    gate = {"table": "S.T", "op_ts": "2026-01-01 00:00:00", "pos": "1"}
+    workshop.deliver(
+        "odd_gate", "t.json",
+        lines({"offset": 5, "value": gate | {"op_type": "I", "after": {"id": 1}}},
+              {"offset": 3, "value": gate | {"op_type": "T"}}),
+    )  # fmt: skip
+    row = {"schema": "public", "table": "t", "columnnames": ["id", "bytes"]}
+    moved = {"kind": "update", "columnvalues": [6, "deadbeef"], "oldkeys": {"keynames": ["id"], "keyvalues": [5]}}
+    at = {"timestamp": "2026-01-01 00:00:00"}
+    workshop.deliver(
+        "odd_wal", "t.json",
+        lines(at | {"change": [row | {"kind": "insert", "columnvalues": [5, "00"]}, row | moved]},
+              at | {"change": [row | {"kind": "insert", "columnnames": ["id", None], "columnvalues": [1, 2]}]}),
+    )  # fmt: skip
+    loose = {"database": "d", "table": "t", "ts": 1772442930, "data": {"id": 1, "x": "a"}}
+    workshop.deliver(
+        "odd_loose", "t.json", lines(loose | {"type": "insert"}, loose | {"type": "update", "old": {"x": "b"}})
+    )
+    workshop.land("odd_gate", "odd_wal", "odd_loose")
+    workshop.build("+gate", "+wal", "+loose_changes", command="run")
+    reasons = "select rejection_reason, count(*) from lake.{}_changes where rejection_reason is not null group by all"
+    assert workshop.rows("select id from lake.gate") == [(1,)]
+    assert workshop.rows(reasons.format("gate")) == [("unreadable_sequence", 1)]
+    assert workshop.rows("select id, hex(bytes) from lake.wal") == [(6, "DEADBEEF")]
+    assert workshop.rows(reasons.format("wal")) == [("malformed_record", 1)]
+    assert workshop.value("select count(*) from lake.loose_changes where rejection_reason is null") == 2

@@ -51,10 +51,10 @@ def pytest_collection_modifyitems(config, items):
 LONG_FIRST = [
     "test_wheel", "test_what_a_verdict_stands_on", "test_base_and_pending", "test_files_of_users", "test_evolution",
     "test_restored_tables", "test_schema_drift", "test_compaction", "test_what_is_built", "test_rejections",
-    "test_planted_faults", "test_extract", "test_tungsten_arcion_debezium", "test_debezium_engine",
-    "test_debezium_recorded", "test_publishing", "test_reconcile_forms", "test_failing_calls",
+    "test_planted_faults", "test_extract", "test_tungsten_arcion_debezium", "test_debezium_recorded",
+    "test_publishing", "test_reconcile_forms", "test_failing_calls",
     "test_periods_of_columns", "test_moves", "test_shards", "test_reconcile_command", "test_falling_positions",
-    "test_random_histories", "test_java_classes", "test_at_once", "test_landing",
+    "test_random_histories", "test_landing", "test_declared", "test_relations",
 ]  # fmt: skip
 
 

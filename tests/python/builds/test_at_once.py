@@ -19,7 +19,7 @@ from highwater.runtime.faults import everything_said
 from test_publishing import group
 from workshop import change
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 FEED = "datastream_pairs"
 WRITES = re.compile(
     r"\s*(/\*.*?\*/)?\s*(--[^\n]*\s*)*(insert into|merge into|create table|create or replace table)", re.I | re.S

@@ -108,7 +108,7 @@ if "waits" in sys.argv:
 """
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_java_reads_what_an_earlier_one_wrote_and_a_killed_one_leaves_the_metastore_open(tmp_path):
     for name in ("conf", "profiles", "dbt_project.yml"):
         (tmp_path / name).symlink_to(PROJECT / name)

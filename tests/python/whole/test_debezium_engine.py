@@ -12,7 +12,7 @@ from highwater.reconcile import reconcile as reconciliation
 from highwater.reconcile.reconcile import FAIL, PASS
 from postgres import serving
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 FEED = "debezium_live"
 SIGNAL = """insert into debezium_signal values ('{name}', 'execute-snapshot',
   '{{"data-collections": ["public.orders", "public.moved_keys", "public.every_type"], "type": "{kind}"}}');"""

@@ -12,7 +12,7 @@ from highwater.upkeep.compact import compact
 from postgres import killed_extraction, serving
 from workshop import reading
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 TABLE = "changelog_harbour.berths"
 STEPS = 12
 

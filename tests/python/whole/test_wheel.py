@@ -181,6 +181,7 @@ def test_what_keeps_a_project_from_being_made_or_used(shop, tmp_path):
     assert "has no profile 'mine'" in refused(tmp_path / "mine", "land")
 
 
+@pytest.mark.soak
 def test_plain_dbt_builds_it_too(shop):
     settings = {"SPARK_CONF_DIR": "dbt_packages/highwater/conf", "DBT_PROFILES_DIR": "profiles"}
     dbt = [shop.command.with_name("python"), "-c", "from dbt.cli.main import cli; cli()"]
@@ -195,6 +196,7 @@ def test_plain_dbt_builds_it_too(shop):
     assert ended.returncode == 0 and "ERROR=0" in ended.stdout, ended.stdout[-3000:]
 
 
+@pytest.mark.soak
 def test_a_newer_wheel_brings_its_macros(shop, tmp_path):
     """The command alone is changed: the link, and with it the SQL, are those of its version, and the rows stay."""
 

@@ -116,7 +116,7 @@ def usual_endings(format: str) -> list[str]:
 
 
 def _kind(format: str) -> str:
-    return "json" if format in DECLARED else format.rpartition("-")[2]
+    return "json" if format in DECLARED or format == "table" else format.rpartition("-")[2]
 
 
 def _without_packing(name: str) -> str:

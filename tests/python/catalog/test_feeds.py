@@ -9,6 +9,7 @@ from highwater.catalog.feeds import declared_feeds, jinja_text, plain_text
 from highwater.formats.formats import CHOICES, FORMATS, TUNGSTEN_DIALECTS, Dialect, ReadOptions
 from highwater.runtime.errors import UsageError
 from highwater.runtime.package import require_schemas
+from repository import PROJECT
 
 DECLARATION = """
 sources:
@@ -22,11 +23,19 @@ sources:
 """
 
 
+# what these formats need beside words
+BESIDE = {"json": ["change: {order: [{integer: $.n}]}"], "delta-changes": ["relation: shop.orders"]}
+BESIDE["table"] = BESIDE["json"] + BESIDE["delta-changes"]
+
+
 @pytest.fixture
 def declare(tmp_path, monkeypatch):
     """Return the feed that these settings declare."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models/staging").mkdir(parents=True)
+    # what the package declares of producers
+    for name in ("dbt_project.yml", "macros"):
+        (tmp_path / name).symlink_to(PROJECT / name)
 
     def declared(*settings: str):
         text = DECLARATION.format(settings="\n          ".join(settings))
@@ -64,6 +73,7 @@ def test_options_of_the_reader(declare, settings, options):
 @pytest.mark.parametrize("format", [name for name in FORMATS if "baseline" in FORMATS[name].settings])
 def test_settings_that_only_the_models_read(declare, format):
     needed = [f"{name}: {(CHOICES | FORMATS[format].choices)[name][0]}" for name in FORMATS[format].needed]
+    needed += BESIDE.get(format, [])
     declare(f"format: {format}", *needed, "baseline: b", "epochs: [{source: a}]")
     assert declare(f"format: {format}", *needed, "role: baseline").role == "baseline"
 
@@ -83,6 +93,7 @@ def test_words_of_settings(declare, format, name):
     choices = CHOICES | FORMATS[format].choices
     others = [f"{other}: {choices[other][0]}" for other in FORMATS[format].needed if other != name]
     role = ["role: baseline"] if "changes" not in FORMATS[format].roles else []
+    others += BESIDE.get(format, [])
     for word in choices[name]:
         declare(f"format: {format}", *role, *others, f"{name}: {word}")
     with pytest.raises(UsageError, match=f"{name} is 'couchbase'; it must be one of: {choices[name][0]}"):

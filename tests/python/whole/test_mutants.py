@@ -127,8 +127,8 @@ WHOLE_ROWS = {
 OF_FILES = {
     "places in a file say nothing": (
         f"{STAGING}/contract/places_in_file.sql",
-        "first_line\n        ) - 1",
-        "1\n        ) - 1",
+        "first_line\n            {%- endif %}\n        ) - 1",
+        "1\n            {%- endif %}\n        ) - 1",
     ),
     "places count copies": (f"{STAGING}/contract/places_in_file.sql", "dense_rank() over", "row_number() over"),
     "an old key goes after the new one": (

@@ -49,12 +49,11 @@ def pytest_collection_modifyitems(config, items):
 
 # modules that take more than two minutes, the longest first: then the processes end at about the same time
 LONG_FIRST = [
-    "test_wheel", "test_what_a_verdict_stands_on", "test_base_and_pending", "test_files_of_users", "test_evolution",
+    "test_wheel", "test_base_and_pending", "test_files_of_users", "test_evolution",
     "test_restored_tables", "test_schema_drift", "test_compaction", "test_what_is_built", "test_rejections",
     "test_planted_faults", "test_extract", "test_tungsten_arcion_debezium", "test_debezium_recorded",
-    "test_publishing", "test_reconcile_forms", "test_failing_calls",
-    "test_periods_of_columns", "test_moves", "test_shards", "test_reconcile_command", "test_falling_positions",
-    "test_random_histories", "test_landing", "test_declared", "test_relations",
+    "test_publishing", "test_periods_of_columns", "test_moves", "test_shards", "test_reconcile_command",
+    "test_falling_positions", "test_random_histories", "test_landing", "test_declared", "test_relations",
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from highwater.reconcile.verdict import FAIL, INCONCLUSIVE, PASS
 from highwater.runtime.errors import CheckError, UsageError
 from workshop import change, in_soak_but
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 TYPES = {
     "S": "string",

@@ -18,7 +18,7 @@ from highwater.upkeep.rebuild import rebuild
 from test_reconcile_command import NAMES, Fleet, found_in, vessel
 from workshop import in_soak_but
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 TABLE = "buoys"
 FIRST = 100
 
@@ -111,7 +111,6 @@ def test_damage_to_what_changed_behind_the_position_is_found(fleet):
     assert "3 of 4 keys" in found.notes[0]
 
 
-@pytest.mark.soak
 def test_what_repairs_such_damage_does_and_a_batch_that_is_gone_is_waited_for(fleet):
     for statement in DAMAGE:
         fleet.workshop.spark.sql(statement.format(table=f"lake.{TABLE}_merged"))
@@ -143,7 +142,6 @@ def test_damage_behind_a_truncate_is_found(fleet):
     workshop.spark.sql(f"restore table lake.cranes_merged to version as of {version}")
 
 
-@pytest.mark.soak
 def test_an_empty_table_is_compared_by_the_head_of_its_export(fleet):
     workshop = fleet.workshop
 
@@ -314,7 +312,6 @@ def test_an_export_that_lies_elsewhere_is_named(fleet, place):
     assert "and may be a newer one; move it into" in words and f"exports_harbour/{TABLE}/" in words
 
 
-@pytest.mark.soak
 def test_one_that_lies_elsewhere_is_compared_when_it_has_been_moved(fleet):
     other = {**fleet.rows, 5: {**fleet.rows[5], "NAME": "other"}}
     path = fleet.workshop.deliver(
@@ -333,7 +330,6 @@ def test_one_that_lies_elsewhere_is_compared_when_it_has_been_moved(fleet):
     fleet.export()
 
 
-@pytest.mark.soak
 def test_an_export_that_was_overwritten_with_its_size_and_time_is_inconclusive(fleet):
     assert fleet.reconcile().verdict == PASS
     path = max(folder_of(fleet).glob(f"{TABLE}-*.csv"))
@@ -372,7 +368,6 @@ def test_a_difference_is_no_fault_while_changes_wait_in_the_landing_folder(fleet
     fleet.build()
 
 
-@pytest.mark.soak
 def test_what_has_not_been_delivered_yet_is_waited_for(fleet):
     ahead = {**fleet.rows, 6: {**fleet.rows[6], "NAME": "ahead"}}
     fleet.export(f"{fleet.number + 1:X}/1", ahead)
@@ -388,7 +383,6 @@ def test_what_has_not_been_delivered_yet_is_waited_for(fleet):
     assert fleet.reconcile().verdict == PASS
 
 
-@pytest.mark.soak
 def test_an_export_before_the_first_change_behind_a_baseline_is_no_fault(fleet):
     baseline = {number: {"ID": number, **vessel(number, NOTE=None)} for number in range(1, 31)}
     before, first = f"{FIRST - 50:X}/1", f"{FIRST + 1:X}/1"
@@ -421,7 +415,6 @@ def test_positions_written_backwards_are_refused_until_they_are_corrected(fleet)
     fleet.export()
 
 
-@pytest.mark.soak
 def test_of_rows_that_could_not_be_read_no_cause_is_guessed(fleet):
     rows = {**fleet.rows}
     gone = rows.pop(12)
@@ -463,7 +456,6 @@ def test_one_bad_export_keeps_only_itself_from_landing(fleet):
     assert fleet.reconcile().verdict == PASS
 
 
-@pytest.mark.soak
 def test_exports_without_a_position_are_parts_of_one_only_where_that_is_declared(fleet):
     half = {key: row for key, row in fleet.rows.items() if key > 15}
     rest = {key: row for key, row in fleet.rows.items() if key <= 15}

@@ -270,7 +270,7 @@ def lake(tmp_path_factory):
 TWENTY = {"land": 9, "build": 1, "compact": 4, "rebuild": 4, "vacuum": 2}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_twenty_points(lake):
     kinds = ["ENOSPC", "EIO", "EROFS", "EACCES"]
     for turn, (name, count) in enumerate(TWENTY.items()):

@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import yaml
 from jinja2 import Environment
 from sqlfluff.core.templaters.builtins.dbt import DBT_BUILTINS, DbtMacroWrapper, RelationEmulator
 
@@ -122,6 +123,7 @@ _context = {
     "load_relation": lambda relation: relation if BUILD != "first" else None,
     "tojson": json.dumps,
     "fromjson": json.loads,
+    "fromyaml": yaml.safe_load,
     "env_var": lambda name, default: default,
     "project_name": "highwater",
     "invocation_id": "lint",

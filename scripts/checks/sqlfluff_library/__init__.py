@@ -123,7 +123,7 @@ _context = {
     "load_relation": lambda relation: relation if BUILD != "first" else None,
     "tojson": json.dumps,
     "fromjson": json.loads,
-    "fromyaml": yaml.safe_load,
+    "fromyaml": functools.partial(yaml.load, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)),
     "env_var": lambda name, default: default,
     "project_name": "highwater",
     "invocation_id": "lint",

@@ -5,7 +5,7 @@
     {{ highwater.staged_changes(
         records, source, entity, parsed,
         binary_encoding=change.get('binary', 'base64'),
-        has_present=(change.get('partial') or change.get('ignore_null_updates') or false) and true, has_old_key='before' in change, has_place=change.order[-1] == 'place',
+        has_present=change.get('partial') or change.get('ignore_null_updates'), has_old_key='before' in change, has_place=change.order[-1] == 'place',
         has_index=true
     ) }}
 {%- endmacro -%}

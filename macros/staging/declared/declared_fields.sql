@@ -16,7 +16,7 @@ json_object_keys(get_json_object({{ document }}, {{ highwater.path_below([''] + 
             {%- do patterns.append(modules.re.escape(pattern) | replace('\\*', '.*')) -%}
         {%- endfor -%}
 filter(
-    {{ 'json_object_keys(' ~ document ~ ')' if highwater.has_documents(feed) else 'map_keys(fields)' }},
+    json_object_keys({{ document }}),
     field -> field not in ({{ highwater.quoted_texts(highwater.fields_of_declaration(change)) }})
     {%- if patterns %} and not field rlike {{ highwater.sql_text('^(' ~ patterns | join('|') ~ ')\\z') }}{% endif %}
 )

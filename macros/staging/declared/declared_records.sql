@@ -1,6 +1,5 @@
 {%- macro declared_records(records, feed, entity) -%}
     {%- set change = highwater.change_of_feed(feed) -%}
-    {%- set has_documents = highwater.has_documents(feed) -%}
     {%- set condition = {} -%}
     {%- for word in ['delete_when', 'truncate_when', 'ignore_when', 'snapshot_when'] if change.get(word) -%}
         {%- do condition.update({word: highwater.value_of_record(change[word], feed)}) -%}
@@ -30,9 +29,7 @@ case
 end
     {%- endset -%}
     {%- set problem %}
-    {%- if has_documents %}
 when document is null then 'malformed_record: it is no whole JSON object'
-    {%- endif %}
     {%- if 'ignore_when' in condition %}
 when {{ condition.ignore_when }} then 'ignored: `ignore_when` of the feed holds'
     {%- endif %}
@@ -91,9 +88,9 @@ image
                 {%- if change.get('before') %},
                 {{ highwater.row_of_record(change.before, feed) | indent(16) }} as before
                 {%- endif %}
-            from {% if has_documents %}(
+            from (
                 {{- highwater.json_records(records, 'map<string, variant>') | indent(12) }}
-            ){% else %}{{ records }}{% endif %}
+            )
         )
     )
     {%- endset -%}
@@ -109,5 +106,5 @@ image
         'changed_at': 'metadata.changed_at',
         'source_identity': 'source_identity',
         'index': "coalesce(int(fields['index']), 0)" if change.order[-1] == 'place' else none,
-    }, has_text=has_documents) -}}
+    }, has_text=true) -}}
 {%- endmacro -%}

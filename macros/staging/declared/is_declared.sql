@@ -1,4 +1,4 @@
 {%- macro is_declared(feed) -%}
     {%- set format = highwater.feed_setting(feed, 'format') -%}
-    {{ return(format in ('json', 'table') or format in highwater.declared_formats() or highwater.feed_setting(feed, 'change') is not none) }}
+    {{ return(format in ('json', 'table') or format in highwater.declared_formats()) }}
 {%- endmacro -%}

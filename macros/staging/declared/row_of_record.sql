@@ -1,6 +1,6 @@
 {%- macro row_of_record(row, feed) -%}
     {%- if row is none -%}
-        {{ return('cast(document as map<string, string>)' if highwater.has_documents(feed) else 'fields') }}
+        {{ return('cast(document as map<string, string>)') }}
     {%- elif row is string -%}
         {{ return(highwater._value_at(row, feed, 'map<string, string>')) }}
     {%- elif 'names' in row -%}
@@ -23,10 +23,7 @@ end
 {%- macro _value_at(path, feed, type) -%}
     {%- set steps = highwater.steps_of_path(path) -%}
     {%- set first = highwater.sql_text(steps[0]) -%}
-    {%- if not highwater.has_documents(feed) -%}
-        {%- set text = highwater.text_of_field(path, feed) -%}
-        {{ return("from_json(" ~ text ~ ", '" ~ type ~ "')") }}
-    {%- elif steps | length == 1 -%}
+    {%- if steps | length == 1 -%}
         {{ return('try_cast(document[' ~ first ~ '] as ' ~ type ~ ')') }}
     {%- endif -%}
     {{ return("try_variant_get(document[" ~ first ~ '], ' ~ highwater.path_below(steps) ~ ", '" ~ type ~ "')") }}

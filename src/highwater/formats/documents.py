@@ -461,7 +461,8 @@ class Reading:
         around = [] if document is None else _offset_beside(_said(text))
         documents = each_of(text.decode() if document is None else document, said, self._each)
         for place, one in enumerate(documents):
-            self._add(line, one.encode(), None, None, _said(one.encode()))
+            record = one.encode()
+            self._add(line, record, None, None, _said(record) if self._names else None)
             self._documents[len(self._lines) - 1] = [("index", str(place)), *around]
 
     def _in_plain_form(self, document: str | None, text: bytes, said) -> tuple[str | None, object, str | None]:

@@ -79,6 +79,12 @@ class FileEntries:
         asked = asked.filter(compute.less(asked["landing_batch"], before)) if before is not None else asked
         return [json.loads(fields) for fields in compute.unique(asked["fields"]).to_pylist()]
 
+    @property
+    def versions(self) -> list[dict[str, str]]:
+        """What is known of versions of tables that landed or were left out, in the order of their batches."""
+        fields = self._newest_first.filter(compute.equal(self._newest_first["entry"], "version"))["fields"]
+        return [json.loads(each) for each in reversed(fields.to_pylist())]
+
     def of_batch(self, number: int) -> list[dict]:
         """Return the entries of a batch's files that have fields, in the order of their names."""
         of_batch = self._with_fields.filter(compute.equal(self._with_fields["landing_batch"], number))

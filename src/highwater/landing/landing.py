@@ -207,7 +207,7 @@ def _land_versions(spark, feed: Feed, started: float) -> Landed:
     result.newest = entries.newest
     last = newest_landing(spark, feed, result.newest)
     result.gone_back = gone_back(feed.name, result.newest, last)
-    news = news_of(spark, feed)
+    news = news_of(spark, feed, entries)
     if not news:
         return result
     names_tables = feed.options.table_in_records
@@ -397,7 +397,7 @@ def skip(spark, feeds: dict[str, Feed], source_file: str) -> str:
 def _skip_versions(spark, feed: Feed, source_file: str) -> str:
     """Leave versions of a table out, on record: landing goes on behind them."""
     name, _, last = source_file.rpartition("-")
-    news = news_of(spark, feed)
+    news = news_of(spark, feed, entries_of_files(spark, feed))
     waiting = [f"{feed.name}/{each.source_file}" for each in news]
     found = next((each for each in news if f"{feed.name}/{each.source_file}".startswith(f"{name}-")), None)
     if found is None or not last.isdecimal() or not found.first <= int(last) <= found.last:

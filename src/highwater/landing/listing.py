@@ -74,7 +74,7 @@ Listed = tuple[DeliveredFile, bool]
 def sum_of(files: Iterable[Listed]) -> int:
     """Return what tells files from any others, whatever their order; sums of parts add up to that of all of them."""
     digests = (hashlib.sha256(repr(listed).encode(errors="surrogateescape")).digest() for listed in files)
-    return sum(int.from_bytes(digest) for digest in digests)
+    return sum(int.from_bytes(digest, "big") for digest in digests)
 
 
 def filesystem(root: str) -> tuple[fs.FileSystem, str]:

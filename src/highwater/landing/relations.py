@@ -17,6 +17,7 @@ from highwater.catalog.feeds import OF_RELATIONS, Feed
 from highwater.formats import readers
 from highwater.formats.formats import TABLE_IN_RECORDS, ReadOptions
 from highwater.formats.records import Table, TableNames, record_batch
+from highwater.landing.file_entries import FileEntries
 from highwater.landing.raw_table import entry_of_file
 from highwater.landing.read_files import as_declared, entries_of
 from highwater.runtime.errors import CheckError, UsageError
@@ -66,23 +67,14 @@ def relations_of(feed: Feed) -> list[tuple[str | None, str]]:
     return [(name, feed.relation.replace("{table}", name)) for name in names]
 
 
-def news_of(spark, feed: Feed) -> list[News]:
+def news_of(spark, feed: Feed, entries: FileEntries) -> list[News]:
     """Return which versions of a feed's tables have not landed.
 
+    Arguments:
+        entries: of the raw table, but those of records.
     Raises: UsageError for a table that is not there, or is not Delta's.
     """
-    marks = spark.sql(
-        f"""
-        select
-            fields['relation'],
-            max_by(fields['version'], landing_batch),
-            max_by(fields['relation_id'], landing_batch)
-        from {feed.raw_table}
-        where entry = 'version'
-        group by fields['relation']
-        """
-    ).collect()
-    known = {relation: (int(version), id) for relation, version, id in marks}
+    known = {mark["relation"]: (int(mark["version"]), mark["relation_id"]) for mark in entries.versions}
     found = []
     for table, relation in relations_of(feed):
         id, newest = _state_of(spark, feed, relation)
